@@ -1,1 +1,1 @@
-"""Benchmarks: codebatch against peers, in pairs, in one run, as ratios (README.md)."""
+"""Benchmarks of codebatch and its peers: pairs that take turns in one run, reported as ratios (README.md)."""

@@ -1,4 +1,7 @@
-"""`python -m bench`: measure scenarios; `python -m bench profile DIR`: where a worker's time goes."""
+"""Command line of the benchmarks.
+
+`python -m bench` measures scenarios. `python -m bench profile DIR` profiles a worker.
+"""
 
 from __future__ import annotations
 
@@ -24,39 +27,39 @@ RUNS_MIN = 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what was asked for. The table goes to standard output, what is being done to standard error."""
+    """Run the requested scenarios. Print the table to standard output and progress to standard error."""
     if arguments[:1] == ["profile"]:
         command = [sys.executable, "-m", "bench.probes.profile", *arguments[1:]]
         return subprocess.run(command, cwd=REPOSITORY, check=False).returncode
-    given = _parser().parse_args(arguments)
-    if given.list:
+    options = _parser().parse_args(arguments)
+    if options.list:
         for name, scenario in SCENARIOS.items():
             print(f"{name:15} {(scenario.__doc__ or '').strip().splitlines()[0]}")
         return 0
-    unknown = sorted(set(given.scenarios) - SCENARIOS.keys())
+    unknown = sorted(set(options.scenarios) - SCENARIOS.keys())
     if unknown:
         print(f"error: no scenario {', '.join(unknown)}; see --list", file=sys.stderr)
         return 2
-    report = _measure(given)
+    report = _measure(options)
     print(markdown(report))
-    if given.json is not None:
-        given.json.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+    if options.json is not None:
+        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
     return 0
 
 
-def _measure(given: argparse.Namespace) -> Report:
+def _measure(options: argparse.Namespace) -> Report:
     machine = this_machine()
-    chosen = corpora(given.corpus, [_sdist(text) for text in given.sdist])
+    chosen = corpora(options.corpus, [_sdist(text) for text in options.sdist])
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="codebatch-bench-", dir=given.scratch) as scratch:
+    with tempfile.TemporaryDirectory(prefix="codebatch-bench-", dir=options.scratch) as scratch:
         setting = Setting(
             scratch=Path(scratch).resolve(),
-            runs=max(given.runs, RUNS_MIN),
+            runs=max(options.runs, RUNS_MIN),
             corpora=chosen,
-            old_codebatch=given.old_codebatch,
-            histories=[_history(text) for text in given.history],
+            old_codebatch=options.old_codebatch,
+            histories=[_history(text) for text in options.history],
         )
-        for name in given.scenarios or SCENARIOS:
+        for name in options.scenarios or SCENARIOS:
             print(f"{name} …", file=sys.stderr, flush=True)
             try:
                 rows.extend(SCENARIOS[name](setting))

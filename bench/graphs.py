@@ -1,4 +1,4 @@
-"""Shell commands of which some need others: how benchmarks make them, and how long schedules of them would take."""
+"""Graphs of shell commands for benchmarks, and the time that an ideal schedule of them would take."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ date +"ended $1 $$ %s.%N" >> {_WITNESS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A shell command. Where it `leaves` one, the file `done/NAME` is there after it: by such files make goes on."""
+    """A shell command. If `leaves` is set, the command creates the file `done/NAME`, which `make` needs to resume."""
 
     name: str
     run: str
@@ -31,34 +31,34 @@ class Job:
 
 
 Graph = tuple[Job, ...]
-"""Jobs, each after those that it needs."""
+"""Jobs in an order in which each comes after the jobs that it needs."""
 
 
 def independent(count: int) -> Graph:
-    """`true`, again and again."""
+    """Return `count` independent jobs that run `true`."""
     return tuple(Job(name=_name(number), run="true") for number in range(count))
 
 
 def chain(count: int) -> Graph:
-    """`true`, each after the one before."""
+    """Return `count` jobs that run `true`; each needs the job before it."""
     return tuple(
         Job(name=_name(number), run="true", needs=(_name(number - 1),) if number else ()) for number in range(count)
     )
 
 
 def sleeps(count: int, seconds: float) -> Graph:
-    """Independent sleeps, all alike, that are witnessed."""
+    """Return `count` independent sleeps of equal length that write to the witness file."""
     return tuple(_sleep(number, seconds, ()) for number in range(count))
 
 
 def random_sleeps(count: int, mean_seconds: float, seed: int, *, spread: float = 0.8) -> Graph:
-    """Sleeps that are witnessed, of very different lengths (log-normal); each needs up to three of those before it."""
-    chance = random.Random(seed)
-    lengths = [chance.lognormvariate(0.0, spread) for _ in range(count)]
+    """Return sleeps with log-normal lengths that write to the witness file. Each needs up to three earlier sleeps."""
+    generator = random.Random(seed)
+    lengths = [generator.lognormvariate(0.0, spread) for _ in range(count)]
     scale = mean_seconds * count / sum(lengths)
     graph = []
     for number, length in enumerate(lengths):
-        needed = chance.sample(range(number), min(number, chance.randint(0, _NEEDS_MAX)))
+        needed = generator.sample(range(number), min(number, generator.randint(0, _NEEDS_MAX)))
         graph.append(_sleep(number, length * scale, tuple(_name(need) for need in sorted(needed))))
     return tuple(graph)
 
@@ -73,7 +73,7 @@ def _sleep(number: int, seconds: float, needs: tuple[str, ...]) -> Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A start of a job as it told of it itself, wall clock. `ended` is None where it never came to its end."""
+    """One start of a job by wall clock, as recorded in the witness file. `ended` is None if the job did not finish."""
 
     name: str
     began: float
@@ -81,33 +81,37 @@ class Span:
 
 
 def write_witness(directory: Path) -> None:
-    """Put the script there that witnessed jobs run. It appends a line when it begins and one when it ends."""
+    """Write the script that jobs run. It appends a line to the witness file when it begins and another when it ends."""
     (directory / DONE).mkdir()
     (directory / _SCRIPT).write_text(_SCRIPT_TEXT)
 
 
 def forget_witness(directory: Path) -> None:
-    """Have all of it be to do again."""
+    """Remove the witness file and all markers of done jobs, so that every job must run again."""
     (directory / _WITNESS).unlink()
     for done in (directory / DONE).iterdir():
         done.unlink()
 
 
 def witnessed(directory: Path) -> list[Span]:
-    """What jobs told, by their starts."""
+    """Return the spans in the witness file, sorted by start."""
     try:
         lines = (directory / _WITNESS).read_text().splitlines()
     except FileNotFoundError:
         return []
-    told = [line.split() for line in lines]
-    ended = {(name, pid): float(at) for event, name, pid, at in told if event == "ended"}
-    starts = [(name, pid, float(at)) for event, name, pid, at in told if event == "began"]
+    events = [line.split() for line in lines]
+    ended = {(name, pid): float(at) for event, name, pid, at in events if event == "ended"}
+    starts = [(name, pid, float(at)) for event, name, pid, at in events if event == "began"]
     spans = [Span(name=name, began=began, ended=ended.get((name, pid))) for name, pid, began in starts]
     return sorted(spans, key=lambda span: span.began)
 
 
 def list_scheduling(graph: Graph, seconds: Mapping[str, float], slots: int, *, by_path: bool = False) -> float:
-    """How long jobs take where a free slot takes one that may start: the first of the graph, or the longest path's."""
+    """Return how long list scheduling takes.
+
+    A free slot takes a job that may start: the first of the graph, or the one with the longest path if `by_path` is
+    set.
+    """
     users: dict[str, list[str]] = {job.name: [] for job in graph}
     for job in graph:
         for need in job.needs:
@@ -134,7 +138,7 @@ def list_scheduling(graph: Graph, seconds: Mapping[str, float], slots: int, *, b
 
 
 def level_barrier(graph: Graph, seconds: Mapping[str, float], slots: int) -> float:
-    """How long jobs take where those at one depth must all have ended before one of the next begins."""
+    """Return how long the jobs take if all jobs of a level must end before a job of the next level begins."""
     depths: dict[str, int] = {}
     levels: dict[int, list[Job]] = {}
     for job in graph:

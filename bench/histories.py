@@ -1,4 +1,4 @@
-"""Two commits of a repository: their trees, and which line of the one is which of the other, as git says."""
+"""Two commits of a repository: their trees, and the lines that git matches between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """`repository` is a git directory; `old` and `new` are what git calls commits."""
+    """Two commits of a repository. `repository` is a git directory; `old` and `new` name commits as git does."""
 
     repository: Path
     old: str
@@ -24,19 +24,19 @@ class History:
 
     @property
     def name(self) -> str:
-        """What the rows of a result call it."""
+        """The label of this history in the rows of a report."""
         return f"{self.repository.parent.name or self.repository.name} {self.old}..{self.new}"
 
     def git(self, *arguments: str) -> bytes:
-        """What git says. Raises CalledProcessError."""
+        """Run git and return its output. Raises CalledProcessError."""
         return subprocess.run(["git", *self.command(*arguments)[1:]], check=True, capture_output=True).stdout
 
     def command(self, *arguments: str) -> list[str]:
-        """A call of git in the repository."""
+        """Return a command line that calls git on the repository."""
         return ["git", "--git-dir", str(self.repository), *arguments]
 
     def diff(self, algorithm: Literal["histogram", "myers"]) -> list[str]:
-        """The call that tells which line is which."""
+        """Return the command line of the diff that matches lines."""
         how = ("-M", "-l0", f"--diff-algorithm={algorithm}", "-U0", "--no-color", "--no-ext-diff")
         return self.command("diff", *how, self.old, self.new)
 
@@ -49,20 +49,20 @@ class History:
 
 
 class LineMap:
-    """Of each line of the old tree where it is in the new one, if nobody touched it.
+    """The place in the new tree of each unchanged line of the old tree.
 
-    Given are what several algorithms of git make of it. Where they differ nobody knows which line is which.
+    It is computed from diffs by several algorithms of git. If they disagree about a line, its place is unknown.
     """
 
     def __init__(self, *diffs: bytes) -> None:
         self._files = [{old: (new, hunks) for old, new, hunks in _files_of(diff) if old} for diff in diffs]
 
     def renamed(self) -> Mapping[bytes, bytes]:
-        """The new path of each file that has another one than it had."""
+        """Map the old path of each renamed file to its new path."""
         return {old: new for old, (new, _) in self._files[0].items() if new and new != old}
 
     def place(self, path: bytes, line: int) -> tuple[bytes, int] | None:
-        """Where a line is now, None where it was touched, or that is not known."""
+        """Return the current place of a line, or None if the line was changed or its place is unknown."""
         places = {_place(files, path, line) for files in self._files}
         return places.pop() if len(places) == 1 else None
 
@@ -90,39 +90,39 @@ def _place(files: _Files, path: bytes, line: int) -> tuple[bytes, int] | None:
 
 
 def _files_of(diff: bytes) -> Iterator[tuple[bytes | None, bytes | None, Sequence[_Hunk]]]:
-    for each in re.split(rb"^diff --git ", diff, flags=re.MULTILINE)[1:]:
-        head, *_ = re.split(rb"^@@ ", each, maxsplit=1, flags=re.MULTILINE)
+    for file_diff in re.split(rb"^diff --git ", diff, flags=re.MULTILINE)[1:]:
+        head, *_ = re.split(rb"^@@ ", file_diff, maxsplit=1, flags=re.MULTILINE)
         old, new = _paths(head)
         hunks = []
-        for found in _HUNK.finditer(each) if b"\n@@ " in each else ():
-            if each[: found.start()].endswith(b"\n"):
-                start, count, other, other_count = (int(number or 1) for number in found.groups(b"1"))
+        for match in _HUNK.finditer(file_diff) if b"\n@@ " in file_diff else ():
+            if file_diff[: match.start()].endswith(b"\n"):
+                start, count, other, other_count = (int(number or 1) for number in match.groups(b"1"))
                 hunks.append((start, count, other, other_count))
         yield old, new, hunks
 
 
 def _paths(head: bytes) -> tuple[bytes | None, bytes | None]:
     lines = head.split(b"\n")
-    said = dict(line.split(b" ", 1) for line in lines[1:] if line.startswith((b"--- ", b"+++ ")))
-    if b"---" in said:
-        return _path(said[b"---"]), _path(said[b"+++"])
+    path_by_marker = dict(line.split(b" ", 1) for line in lines[1:] if line.startswith((b"--- ", b"+++ ")))
+    if b"---" in path_by_marker:
+        return _path(path_by_marker[b"---"]), _path(path_by_marker[b"+++"])
     moved = {line.split(b" ")[1]: line.split(b" ", 2)[2] for line in lines if line.startswith(b"rename ")}
     if moved:
         return _unquoted(moved[b"from"]), _unquoted(moved[b"to"])
-    # Of a mode that changed, or of a binary or empty file, both paths are one, and have no line.
+    # If only the mode changed, or the file is binary or empty, the header has one path twice and no line names it.
     path = _path(lines[0][: len(lines[0]) // 2])
     is_new, is_gone = (any(line.startswith(word) for line in lines) for word in (b"new file", b"deleted file"))
     return None if is_new else path, None if is_gone else path
 
 
 def _path(name: bytes) -> bytes | None:
-    found = _unquoted(name.rstrip(b"\t"))
-    return None if found == b"/dev/null" else found.partition(b"/")[2]
+    unquoted = _unquoted(name.rstrip(b"\t"))
+    return None if unquoted == b"/dev/null" else unquoted.partition(b"/")[2]
 
 
 def _unquoted(name: bytes) -> bytes:
     if not name.startswith(b'"'):
         return name
     return _QUOTED.sub(
-        lambda found: _ESCAPES.get(found[1], found[1]) if len(found[1]) == 1 else bytes([int(found[1], 8)]), name[1:-1]
+        lambda match: _ESCAPES.get(match[1], match[1]) if len(match[1]) == 1 else bytes([int(match[1], 8)]), name[1:-1]
     )

@@ -1,4 +1,4 @@
-"""The machine that figures hold for. Without its name they mean nothing; ratios mean a little."""
+"""The machine on which figures were measured. Absolute figures hold only for this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and when figures were taken. `load` is that of the last minute, before the first measurement."""
+    """The machine and the state in which it measured. `load` is the one-minute load before the first measurement."""
 
     cores: int
     processor: str
@@ -23,7 +23,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     load: float
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return a one-line description for people."""
         busy = "" if self.load < 0.2 * self.cores else " (busy: trust ratios of CPU time only)"
         memory = f"{self.memory_bytes / 2**30:.0f} GiB"
         return (
@@ -33,7 +33,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def this_machine() -> Machine:
-    """What can be known of this machine without privileges."""
+    """Return a description of this machine, as far as it is readable without privileges."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         processor=_processor(),

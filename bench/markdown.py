@@ -1,4 +1,4 @@
-"""A report as Markdown tables, for people."""
+"""Reports as Markdown tables, for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIGURE_HEADER = ("scenario", "what", "corpus", "figure", "beside it", "target",
 
 
 def markdown(report: Report) -> str:
-    """The whole report."""
+    """Return the whole report as Markdown."""
     parts = [f"{report.machine.describe()}; {report.runs} runs, median (min to max); ratios are medians of pairs"]
     pairs = [row for row in report.rows if isinstance(row, PairRow)]
     figures = [row for row in report.rows if isinstance(row, FigureRow)]
@@ -65,14 +65,14 @@ def _cost(cost: Cost) -> str:
     return f"{_spread(cost.wall_s)} · {_number(cost.cpu_s.median)} · {cost.peak_bytes / 1e6:.0f}"
 
 
-def _spread(found: Spread) -> str:
-    if found.minimum == found.maximum:
-        return _number(found.median)
-    return f"{_number(found.median)} ({_number(found.minimum)} to {_number(found.maximum)})"
+def _spread(values: Spread) -> str:
+    if values.minimum == values.maximum:
+        return _number(values.median)
+    return f"{_number(values.median)} ({_number(values.minimum)} to {_number(values.maximum)})"
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """Format a number with three significant digits."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"

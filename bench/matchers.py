@@ -1,4 +1,4 @@
-"""Ways to say which finding of one tree is which of another: those of others, beside ours."""
+"""Algorithms that match the findings of two trees: those of other programs, to compare ours with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WINDOW = 100
 
 
 class Found(NamedTuple):
-    """A finding, and where it is among those of its tree."""
+    """A finding and its place in its tree."""
 
     path: bytes
     line: int
@@ -28,13 +28,13 @@ class Found(NamedTuple):
 
 
 Tree = Mapping[bytes, bytes]
-# Of a finding of the new tree, by its number, the number of that of the old one which it is.
+# Map the index of a finding of the new tree to the index of the matching finding of the old tree.
 Matches = dict[int, int]
 Key = Callable[[Found], Hashable]
 
 
 class Sides(NamedTuple):
-    """The findings of both trees, in the order of path and place, and what is in their files."""
+    """The findings of both trees, sorted by path and place, and the contents of their files."""
 
     old: Sequence[Found]
     new: Sequence[Found]
@@ -43,68 +43,74 @@ class Sides(NamedTuple):
 
 
 def by_place(sides: Sides) -> Matches:
-    """Path, rule and line."""
+    """Match findings with equal path, rule and line."""
     return _in_order(sides, [(_place, _place)])
 
 
 def by_github(sides: Sides) -> Matches:
-    """Path, rule and primaryLocationLineHash: the 100 characters from the line's beginning on, blanks left out."""
+    """Match findings with equal path, rule and primaryLocationLineHash.
+
+    That hash covers 100 characters from the start of the line, without blanks.
+    """
     old, new = _Windows(sides.old_tree), _Windows(sides.new_tree)
     return _in_order(sides, [(old.key, new.key)])
 
 
 def by_sonarqube(sides: Sides, lines: LineMap) -> Matches:
-    """SonarQube's passes without its detection of moved blocks; files that git calls renamed are one."""
+    """Match findings by SonarQube's passes, without its detection of moved blocks. Git's renames are followed."""
     renamed = lines.renamed()
     old, new = _LineHashes(sides.old_tree, renamed), _LineHashes(sides.new_tree, {})
     passes = ("line hash message", "line hash", "hash message", "line message", "hash")
     return _in_order(sides, [(old.key_of(names.split()), new.key_of(names.split())) for names in passes])
 
 
-def _place(found: Found) -> Hashable:
-    return found.path, found.rule, found.line
+def _place(finding: Found) -> Hashable:
+    return finding.path, finding.rule, finding.line
 
 
 def _in_order(sides: Sides, passes: Sequence[tuple[Key, Key]]) -> Matches:
-    """Pass by pass, those of one key in their order, each once."""
+    """Match findings pass by pass.
+
+    In each pass, findings with equal keys are matched in order; each is matched at most once.
+    """
     matches: Matches = {}
-    taken: set[int] = set()
+    matched_old: set[int] = set()
     for old_key, new_key in passes:
-        there: dict[Hashable, list[int]] = defaultdict(list)
+        unmatched: dict[Hashable, list[int]] = defaultdict(list)
         for number in reversed(range(len(sides.old))):
-            if number not in taken:
-                there[old_key(sides.old[number])].append(number)
-        for number, found in enumerate(sides.new):
-            if number not in matches and (left := there.get(new_key(found))):
-                matches[number] = left.pop()
-                taken.add(matches[number])
+            if number not in matched_old:
+                unmatched[old_key(sides.old[number])].append(number)
+        for number, finding in enumerate(sides.new):
+            if number not in matches and (candidates := unmatched.get(new_key(finding))):
+                matches[number] = candidates.pop()
+                matched_old.add(matches[number])
     return matches
 
 
 class _Windows:
-    """What GitHub takes for a line: as codeql-action's fingerprints.ts, with another hash of the same characters."""
+    """GitHub's identity of a line, as in fingerprints.ts of codeql-action, but with characters instead of a hash."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._files: dict[bytes, list[tuple[bytes, int]]] = {}
 
-    def key(self, found: Found) -> Hashable:
-        if found.path not in self._files:
-            self._files[found.path] = self._windows(self._tree.get(found.path, b""))
-        windows = self._files[found.path]
-        return found.path, found.rule, windows[found.line - 1] if found.line <= len(windows) else None
+    def key(self, finding: Found) -> Hashable:
+        if finding.path not in self._files:
+            self._files[finding.path] = self._windows(self._tree.get(finding.path, b""))
+        windows = self._files[finding.path]
+        return finding.path, finding.rule, windows[finding.line - 1] if finding.line <= len(windows) else None
 
     def _windows(self, content: bytes) -> list[tuple[bytes, int]]:
-        written = [line.translate(None, b" \t\r") + b"\n" for line in content.split(b"\n")]
-        text, starts = b"".join(written), [0]
-        for line in written:
+        stripped = [line.translate(None, b" \t\r") + b"\n" for line in content.split(b"\n")]
+        text, starts = b"".join(stripped), [0]
+        for line in stripped:
             starts.append(starts[-1] + len(line))
-        times: dict[bytes, int] = defaultdict(int)
+        occurrences: dict[bytes, int] = defaultdict(int)
         windows = []
         for start in starts[:-1]:
             window = text[start : start + _WINDOW]
-            times[window] += 1
-            windows.append((window, times[window]))
+            occurrences[window] += 1
+            windows.append((window, occurrences[window]))
         return windows
 
 
@@ -115,16 +121,16 @@ class _LineHashes:
         self._files: dict[bytes, list[bytes]] = {}
 
     def key_of(self, names: Sequence[str]) -> Key:
-        def key(found: Found) -> Hashable:
-            parts = {"line": found.line, "message": found.message, "hash": self._hash(found)}
-            path = self._renamed.get(found.path, found.path)
-            return path, found.rule, *(parts[name] for name in names)
+        def key(finding: Found) -> Hashable:
+            parts = {"line": finding.line, "message": finding.message, "hash": self._hash(finding)}
+            path = self._renamed.get(finding.path, finding.path)
+            return path, finding.rule, *(parts[name] for name in names)
 
         return key
 
-    def _hash(self, found: Found) -> bytes:
-        if found.path not in self._files:
-            lines = self._tree.get(found.path, b"").split(b"\n")
-            self._files[found.path] = [hashlib.md5(b"".join(line.split())).digest() for line in lines]
-        hashes = self._files[found.path]
-        return hashes[found.line - 1] if found.line <= len(hashes) else b""
+    def _hash(self, finding: Found) -> bytes:
+        if finding.path not in self._files:
+            lines = self._tree.get(finding.path, b"").split(b"\n")
+            self._files[finding.path] = [hashlib.md5(b"".join(line.split())).digest() for line in lines]
+        hashes = self._files[finding.path]
+        return hashes[finding.line - 1] if finding.line <= len(hashes) else b""

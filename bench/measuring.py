@@ -1,13 +1,14 @@
-"""Measuring processes: what one run costs, and sides that take turns.
+"""Measurement of processes: the cost of one run, and sides that take turns.
 
 Rules:
-1. Sides alternate A B C A B C …, so that what else the machine does strikes all alike; each has one unmeasured turn
-   first, which compiles bytecode and fills the page cache. Nothing is dropped from it.
-2. Ratios are taken within a turn and then ranked: the median of ratios, not the ratio of medians.
-3. CPU time is user and system time of the process and of all descendants that were waited for: wait4(2) hands it up.
-4. Peak memory is that of the largest process, from the same call. It cannot be seen below the harness's own peak: a
-   child starts as a copy of it. `peak_together` finds the sum over a tree of processes, `watch` what the first process
-   and those it started had each, in runs of their own.
+
+1. Sides alternate A B C A B C …, so that other load of the machine affects all sides alike. Each side first has one
+unmeasured turn, which compiles bytecode and fills the page cache. No cache is dropped.
+2. Ratios are taken within a turn and then ranked: the result is the median of ratios, not the ratio of medians.
+3. CPU time is user and system time of the process and of all descendants that were waited for, as wait4(2) reports it.
+4. Peak memory is the peak of the largest process, from the same call. A child starts as a copy of the harness, so peaks
+below the harness's own peak are invisible. In separate runs, `peak_together` measures the sum over a tree of processes,
+and `watch` measures the first process and its children separately.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _CHANGES = ("GIT_", "CODEBATCH_", "RUFF_", "PYTHONDONTWRITEBYTECODE")
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run of a process cost, its children included."""
+    """The cost of one run of a process, including its children."""
 
     wall_s: float
     cpu_s: float
@@ -39,7 +40,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """Several measurements of one thing."""
+    """The minimum, median and maximum of repeated measurements."""
 
     minimum: float
     median: float
@@ -47,12 +48,12 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The ends and the middle of some values."""
+    """Return the minimum, median and maximum of some values."""
     return Spread(minimum=min(values), median=statistics.median(values), maximum=max(values))
 
 
 class BrokenSideError(Exception):
-    """A measured command did not end as it should: its figures would mean nothing."""
+    """A measured command ended with an unexpected status, so its figures are meaningless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class Side:
 
 
 def run_side(side: Side) -> Usage:
-    """One turn. Raises BrokenSideError where the command ends with a status that it should not."""
+    """Run one turn. Raises BrokenSideError if the command ends with an unexpected status."""
     side.prepare()
     began = time.perf_counter()
     process = _start(side)
@@ -80,7 +81,7 @@ def run_side(side: Side) -> Usage:
 
 
 def alternate(sides: Sequence[Side], runs: int) -> list[list[Usage]]:
-    """`runs` turns of each side, after one that does not count; a list for each side, by turn."""
+    """Run `runs` turns of each side after one unmeasured turn. Return a list of usages for each side, by turn."""
     for side in sides:
         run_side(side)
     turns = [[run_side(side) for side in sides] for _ in range(runs)]
@@ -88,14 +89,15 @@ def alternate(sides: Sequence[Side], runs: int) -> list[list[Usage]]:
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    """Ours to theirs, turn by turn."""
+    """Return the ratios of ours to theirs, turn by turn."""
     return spread([one / other for one, other in zip(ours, theirs, strict=True)])
 
 
 def peak_together(side: Side) -> int:
-    """The most memory that a command and its descendants held at one time, in bytes, by sampling /proc.
+    """Return the peak memory of a command with its descendants in bytes, by sampling /proc.
 
-    The sum of resident sets: pages that processes share count once for each, so it errs upwards.
+    The result is a sum of resident sets. Pages that processes share count once for each process, so it is an upper
+    bound.
     """
     side.prepare()
     process = _start(side)
@@ -108,9 +110,10 @@ def peak_together(side: Side) -> int:
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `status` is None where it had to be killed for its time. Peaks are resident memory by itself.
+    """One run. `status` is None if the run was killed at its time limit. Peaks are resident memory.
 
-    `child_peak_bytes` is that of the largest process that the first one started and that lived for a while.
+    `peak_bytes` is the peak of the first process. `child_peak_bytes` is the peak of its largest child that lived long
+    enough to be sampled.
     """
 
     wall_s: float
@@ -120,7 +123,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def watch(side: Side, seconds_max: float) -> Watched:
-    """One turn that may fail, looked at from outside, with its time limited."""
+    """Run one turn with a time limit and sample its memory. The command may fail."""
     side.prepare()
     began = time.monotonic()
     process = _start(side)
@@ -139,20 +142,20 @@ def watch(side: Side, seconds_max: float) -> Watched:
 
 def kill_family(pid: int) -> None:
     """Kill a process and all its descendants."""
-    for each in _family(pid):
+    for member in _family(pid):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
+            os.kill(member, signal.SIGKILL)
 
 
 def harness_peak_bytes() -> int:
-    """Below this, `Usage.peak_bytes` tells of the harness and not of the command."""
+    """Return the peak memory of the harness. A smaller `Usage.peak_bytes` describes the harness, not the command."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KB
 
 
 def environment() -> dict[str, str]:
-    """What every command inherits: nothing of the user's that changes what codebatch, git or ruff do."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_CHANGES)}
-    return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
+    """Return the environment of every command, without the user's settings that affect codebatch, git or ruff."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_CHANGES)}
+    return inherited | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
 
 
 def _start(side: Side) -> subprocess.Popen[bytes]:
@@ -172,23 +175,23 @@ def _check(side: Side, status: int) -> None:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and its descendants, those that still are."""
-    found = [pid]
-    for parent in found:
-        found.extend(_children(parent))
-    return found
+    """Return a process and its living descendants."""
+    family = [pid]
+    for parent in family:
+        family.extend(_children(parent))
+    return family
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            found.extend(map(int, (thread / "children").read_text().split()))
-    return found
+            children.extend(map(int, (thread / "children").read_text().split()))
+    return children
 
 
 def _peak_bytes(pid: int) -> int:
-    """What a process has had resident since it became what it is; 0 where it is gone."""
+    """Return the peak resident memory of a process since its last execve, or 0 if it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -1,4 +1,4 @@
-"""Rows of results, and whether each reaches its target."""
+"""Rows of a report, and whether each reaches its target."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ Verdict = Literal["PASS", "over", ""]
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What a figure should be: at most `limit`, or at least. `source` says where that is written."""
+    """The limit of a figure: a maximum, or a minimum if `is_minimum` is set.
+
+    `source` names the document that defines it.
+    """
 
     limit: float
     is_minimum: bool = False
     source: str = "design §12"
 
     def verdict(self, value: float) -> Verdict:
-        """Whether a value is good enough."""
+        """Return whether a value reaches the target."""
         return "PASS" if (value >= self.limit if self.is_minimum else value <= self.limit) else "over"
 
     def __str__(self) -> str:
@@ -29,7 +32,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What one side of a pair cost, over all turns."""
+    """The cost of one side of a pair over all turns."""
 
     name: str
     wall_s: Spread
@@ -38,7 +41,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairRow(msgspec.Struct, frozen=True, kw_only=True, tag="pair"):
-    """Our command against another, turn by turn. The verdict is on the median of the ratios of `by`."""
+    """A comparison of our command with another, turn by turn. The verdict is on the median of the ratios of `by`."""
 
     scenario: str
     what: str
@@ -54,7 +57,10 @@ class PairRow(msgspec.Struct, frozen=True, kw_only=True, tag="pair"):
 
 
 class FigureRow(msgspec.Struct, frozen=True, kw_only=True, tag="figure"):
-    """A figure that is no pair of processes. `peer` is what stands beside it, where there is something."""
+    """A figure that is not a ratio of two processes.
+
+    `peer` is a comparable value of another program, if there is one.
+    """
 
     scenario: str
     what: str
@@ -68,7 +74,7 @@ class FigureRow(msgspec.Struct, frozen=True, kw_only=True, tag="figure"):
 
 
 class SkippedRow(msgspec.Struct, frozen=True, kw_only=True, tag="skipped"):
-    """What was not measured, and why."""
+    """A comparison that was not measured, and the reason."""
 
     scenario: str
     what: str
@@ -79,7 +85,7 @@ Row = PairRow | FigureRow | SkippedRow
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything of one call of `python -m bench`."""
+    """All rows of one call of `python -m bench`."""
 
     machine: Machine
     runs: int
@@ -87,7 +93,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost(name: str, usages: Sequence[Usage]) -> Cost:
-    """What a side cost."""
+    """Return the cost of a side."""
     return Cost(
         name=name,
         wall_s=spread([usage.wall_s for usage in usages]),
@@ -107,7 +113,7 @@ def pair_row(
     target: Target | None = None,
     note: str = "",
 ) -> PairRow:
-    """Compare two sides that took turns."""
+    """Return a row that compares two sides that took turns."""
     wall_ratio = ratios([usage.wall_s for usage in ours[1]], [usage.wall_s for usage in theirs[1]])
     cpu_ratio = ratios([usage.cpu_s for usage in ours[1]], [usage.cpu_s for usage in theirs[1]])
     return PairRow(
@@ -136,7 +142,7 @@ def figure_row(
     peer: str = "",
     note: str = "",
 ) -> FigureRow:
-    """A figure measured several times, or once."""
+    """Return a row for a figure measured once or several times."""
     value = spread(values)
     return FigureRow(
         scenario=scenario,

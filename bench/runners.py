@@ -1,7 +1,7 @@
-"""Programs that run shell commands, each given the same ones in its own words.
+"""Programs that run shell commands. Each gets the same commands in its own format.
 
-A runner writes what it needs into an empty directory and is called there. What it takes to go on after it was killed is
-its own: `again` are the calls for that, in turn.
+A runner writes its input into an empty directory and is called there. To resume after a kill, each program needs its
+own calls: `again` returns them in order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ Call = Sequence[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
-    """One program. `knows_needs` is whether a command can wait for others; `again` is None where the first call is."""
+    """One program that runs shell commands.
+
+    `knows_needs` tells whether commands can wait for others. If `again` is None, the first call also resumes.
+    """
 
     name: str
     program: str
@@ -37,25 +40,27 @@ class Runner:
     again: Callable[[int], Sequence[Call]] | None = None
 
     def path(self) -> str | None:
-        """Where the program is: beside this interpreter, or on PATH."""
-        beside = Path(sys.executable).with_name(self.program)
-        return str(beside) if beside.exists() else shutil.which(self.program)
+        """Return the path of the program next to this interpreter or on PATH, or None."""
+        sibling = Path(sys.executable).with_name(self.program)
+        return str(sibling) if sibling.exists() else shutil.which(self.program)
 
     def command(self, slots: int) -> Call:
-        """The call that runs everything, `slots` commands at once."""
+        """Return the command line that runs everything, `slots` commands at once."""
         return [self.path() or self.program, *self.call(slots)]
 
     def commands_again(self, slots: int) -> Sequence[Call]:
-        """The calls that go on after it was killed."""
+        """Return the command lines that resume after the program was killed."""
         if self.again is None:
             return [self.command(slots)]
         return [[self.path() or self.program, *call] for call in self.again(slots)]
 
     def side(self, graph: Graph, directory: Path, slots: int) -> Side:
-        """All of a graph, in a directory that is made anew for each turn; the one before is set aside.
+        """Return a side that runs a graph.
 
-        Were it removed, ext4 would pass over its inodes one by one for up to six minutes (`recently_deleted` in
-        fs/ext4/ialloc.c): then to make a file takes seven times as long.
+        Each turn has a new directory; the previous directory is renamed, not removed.
+
+        After a removal, ext4 skips the freed inodes one by one for up to six minutes (`recently_deleted` in
+        fs/ext4/ialloc.c). During that time, creating a file takes seven times as long.
         """
         turns = count(1)
 
@@ -71,15 +76,15 @@ class Runner:
             command=self.command(slots),
             cwd=directory,
             prepare=prepare,
-            # GNU parallel asks SHELL what to run commands by; HOME is where some of them leave things.
+            # GNU parallel reads the shell for its commands from SHELL. Some programs write files below HOME.
             environment={"SHELL": "/bin/sh", "HOME": f"{directory}/no-home"},
         )
 
     def version(self) -> str:
-        """The first number that it tells of itself."""
+        """Return the first number that the program prints for `--version`, or "?"."""
         done = subprocess.run([self.path() or self.program, "--version"], capture_output=True, text=True, check=False)
-        found = re.search(r"\d+[\d.]*", done.stdout)
-        return found.group() if found else "?"
+        match = re.search(r"\d+[\d.]*", done.stdout)
+        return match.group() if match else "?"
 
 
 def _target(job: Job) -> str:
@@ -127,12 +132,12 @@ def _write_justfile(graph: Graph, directory: Path) -> None:
 
 
 def _write_taskfile(graph: Graph, directory: Path) -> None:
-    # Its own shell would run `true` without a process: the shell of all others is called.
+    # The built-in shell of task would run `true` without a process, so call `sh` as all other runners do.
     tasks: dict[str, dict[str, list[str]]] = {"default": {"deps": [job.name for job in graph]}}
     for job in graph:
         status = {"status": [f"test -f {_file(job.name)}"]} if job.leaves else {}
         tasks[job.name] = {"cmds": [f"sh -c {shlex.quote(job.run)}"], "deps": list(job.needs), **status}
-    # JSON is YAML.
+    # JSON is a subset of YAML.
     text = json.dumps({"version": "3", "silent": True, "run": "once", "tasks": tasks})
     (directory / "Taskfile.yml").write_text(text)
 
@@ -239,6 +244,9 @@ PEERS = (PARALLEL, XARGS, MAKE, NINJA, JUST, TASK, DOIT, SNAKEMAKE)
 
 
 def runners_here(*, with_needs: bool = False) -> list[Runner]:
-    """Ours and the peers that are installed, of these those that know needs where that is wanted."""
+    """Return codebatch and the installed peers.
+
+    If `with_needs` is set, leave out peers whose commands cannot wait for others.
+    """
     peers = [peer for peer in PEERS if peer.path() and (peer.knows_needs or not with_needs)]
     return [CODEBATCH, *peers]

@@ -1,4 +1,4 @@
-"""What every scenario is given: trees, a scratch directory, how often to measure, and how to call codebatch."""
+"""The setting of every scenario: trees, a scratch directory, the number of turns, and calls of codebatch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """`scratch` is ours alone; whoever makes something big in it removes it again."""
+    """Trees, the number of turns and a scratch directory for our use only.
+
+    A scenario that makes large files there removes them.
+    """
 
     scratch: Path
     runs: int
@@ -29,16 +32,16 @@ class Setting:
 
     @property
     def runs_of_short(self) -> int:
-        """Repetitions of what takes a tenth of a second: noise there is a greater part."""
+        """The number of turns of commands that take a tenth of a second, where noise has a larger share."""
         return self.runs * 5
 
     def codebatch(self, name: str, *arguments: str | Path, prepare: Callable[[], None] = lambda: None) -> Side:
-        """A call of the installed console script, outside of the tree it works on."""
+        """Return a call of the installed console script, run outside of the tree that it works on."""
         command = [str(Path(sys.executable).with_name("codebatch")), *map(str, arguments)]
         return Side(name=name, command=command, cwd=self.scratch, prepare=prepare)
 
     def probe(self, name: str, module: str, *arguments: str | Path, prepare: Callable[[], None] = lambda: None) -> Side:
-        """A program of `bench.probes`."""
+        """Return a call of a program of `bench.probes`."""
         command = [sys.executable, "-m", f"bench.probes.{module}", *map(str, arguments)]
         return Side(name=name, command=command, cwd=REPOSITORY, prepare=prepare)
 
@@ -47,7 +50,7 @@ Scenario = Callable[[Setting], Iterator[Row]]
 
 
 def answer(side: Side) -> bytes:
-    """What a command prints, unmeasured. Raises CalledProcessError where it fails."""
+    """Run a command unmeasured and return its output. Raises CalledProcessError if it fails."""
     side.prepare()
     done = subprocess.run(
         list(side.command), cwd=side.cwd, env={**environment(), **side.environment}, check=True, capture_output=True
@@ -56,12 +59,12 @@ def answer(side: Side) -> bytes:
 
 
 def without(path: Path) -> Callable[[], None]:
-    """A preparation: a directory is not there."""
+    """Return a preparation that removes a directory."""
     return lambda: shutil.rmtree(path, ignore_errors=True)
 
 
 def as_copy_of(template: Path, path: Path) -> Callable[[], None]:
-    """A preparation: a directory is as another one is."""
+    """Return a preparation that makes a directory a copy of another."""
 
     def prepare() -> None:
         shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Source trees to measure on: corpora of others, copied to a scratch directory in the shape a scenario needs."""
+"""Source trees to measure on: corpora, copied to a scratch directory in the shape that a scenario needs."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ MANY_FILES_MIN = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A source tree that we did not write."""
+    """A source tree that other people wrote."""
 
     name: str
     root: Path
 
 
 def corpora(directories: Sequence[Path], sdists: Sequence[tuple[str, str]]) -> list[Corpus]:
-    """The trees that were named; Django's source distribution where none was."""
+    """Return the named trees, or Django's source distribution if none was named."""
     named = [Corpus(directory.resolve().name, directory.resolve()) for directory in directories]
-    wanted = sdists or ([] if named else [DJANGO])
-    return named + [Corpus(f"{name} {version}", sdist(name, version)) for name, version in wanted]
+    chosen = sdists or ([] if named else [DJANGO])
+    return named + [Corpus(f"{name} {version}", sdist(name, version)) for name, version in chosen]
 
 
 def copy_without_git(corpus: Corpus, target: Path) -> Path:
-    """A copy of a corpus with its links and times, without any `.git` or store."""
+    """Copy a corpus with its links and times, without any `.git` or store."""
     shutil.copytree(corpus.root, target, symlinks=True, ignore=shutil.ignore_patterns(".git", ".codebatch"))
     return target
 
 
 def many_files(sources: Sequence[Corpus], target: Path, *, files_min: int = MANY_FILES_MIN) -> int:
-    """Make a git work tree of at least so many files, all in its index: the corpora again and again, side by side."""
+    """Make a git work tree of at least `files_min` files, all in its index: copies of the corpora, side by side."""
     count = copies = 0
     while count < files_min:
         corpus = sources[copies % len(sources)]
@@ -48,30 +48,30 @@ def many_files(sources: Sequence[Corpus], target: Path, *, files_min: int = MANY
 
 
 def make_work_tree(root: Path) -> None:
-    """Give a directory a `.git` whose index holds everything."""
+    """Create a `.git` in a directory whose index contains every file."""
     for arguments in (["init", "--quiet"], ["add", "--all"]):
         subprocess.run(["git", *arguments], cwd=root, env=environment(), check=True, capture_output=True)
 
 
 def count_files(root: Path) -> int:
-    """Files below a directory, links to them included."""
+    """Count the files below a directory, including links to files."""
     return sum(len(files) for _, _, files in os.walk(root))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bytes:
-    """What a directory takes: the sum of its files' sizes, and of the blocks the disk gives to them."""
+    """The size of a directory: the sum of its files' sizes, and of the blocks that the disk allocates for them."""
 
     apparent: int
     on_disk: int
 
 
 def bytes_below(root: Path) -> Bytes:
-    """What the files below a directory take; one with several names counts once."""
-    found = {(status.st_dev, status.st_ino): status for status in _iter_status(root)}
+    """Return the size of the files below a directory. A file with several names counts once."""
+    status_by_inode = {(status.st_dev, status.st_ino): status for status in _iter_status(root)}
     return Bytes(
-        apparent=sum(status.st_size for status in found.values()),
-        on_disk=sum(status.st_blocks * 512 for status in found.values()),
+        apparent=sum(status.st_size for status in status_by_inode.values()),
+        on_disk=sum(status.st_blocks * 512 for status in status_by_inode.values()),
     )
 
 

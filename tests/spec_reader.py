@@ -1,4 +1,7 @@
-"""A reader of a batch, finished or not, written from SPEC.md alone: it imports nothing of ours."""
+"""A reader of finished and unfinished batches, written from SPEC.md alone. It imports no module of codebatch.
+
+Docstrings name the section of SPEC.md that a function implements.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ CELL = struct.Struct("<QQQIIIBB")
 
 
 class Unsound(ValueError):
-    """Bytes do not say what they must."""
+    """Bytes violate the specification."""
 
 
 def sha256(data: bytes) -> str:
@@ -34,24 +37,24 @@ def sha256(data: bytes) -> str:
 
 
 def document(data: bytes, format_: int) -> Json:
-    """SPEC.md "Documents"."""
+    """Decode a document. SPEC.md "Documents"."""
     body = data[:-80]
     if data[-80:] != b',"checksum":"%s"}\n' % sha256(body).encode():
         raise Unsound("a document without its checksum")
-    found = json.loads(data)
-    if found["format"] != format_:
+    result = json.loads(data)
+    if result["format"] != format_:
         raise Unsound("a document of another format")
-    return found
+    return result
 
 
 def unzstd(data: bytes) -> bytes:
-    """SPEC.md "Frames"."""
+    """Decompress frames. SPEC.md "Frames"."""
     with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
         return reader.read()
 
 
 def read_object(store: Path, digest: str) -> bytes:
-    """SPEC.md "Packs"."""
+    """Return the content of an object. SPEC.md "Packs"."""
     for path in (store / "objects").glob("*.idx"):
         index = path.read_bytes()
         magic, count, size = struct.unpack_from("<8sQQ", index)
@@ -72,41 +75,41 @@ def read_object(store: Path, digest: str) -> bytes:
 
 
 def records_of_rows(rows: bytes, records: bytes) -> list[bytes]:
-    """Each item's records. SPEC.md "Item tables"."""
-    found, start = [], 0
+    """Split records into those of each item. SPEC.md "Item tables"."""
+    result, start = [], 0
     for length, digest in ROW.iter_unpack(rows):
-        found.append(records[start : start + length])
-        if hashlib.sha256(found[-1]).digest() != digest:
+        result.append(records[start : start + length])
+        if hashlib.sha256(result[-1]).digest() != digest:
             raise Unsound("a row that does not fit")
         start += length
     if start != len(records):
         raise Unsound("records without a row")
-    return found
+    return result
 
 
 def rows_of_trailer(data: bytes, digest: str) -> bytes:
-    """The item table of a shard file. SPEC.md "Shard files"."""
+    """Return the item table of a shard file. SPEC.md "Shard files"."""
     length, end = struct.unpack("<I8s", data[-12:])
-    frames, said = data[:-length], data[8 - length : -44]
-    items, count = struct.unpack_from("<II", said)
+    frames, payload = data[:-length], data[8 - length : -44]
+    items, count = struct.unpack_from("<II", payload)
     if (
         struct.unpack_from("<II", data, len(frames)) != (0x184D2A50, length - 8)
         or end != b"cbshard\1"
-        or not digest == sha256(said) == data[-44:-12].hex()
-        or struct.unpack("<I", said[-4:]) != (zlib.crc32(frames),)
-        or len(said) != 12 + 36 * items + 8 * count
+        or not digest == sha256(payload) == data[-44:-12].hex()
+        or struct.unpack("<I", payload[-4:]) != (zlib.crc32(frames),)
+        or len(payload) != 12 + 36 * items + 8 * count
     ):
         raise Unsound("a trailer")
-    return said[8 : 8 + 36 * items]
+    return payload[8 : 8 + 36 * items]
 
 
 def batch_ids(store: Path) -> list[str]:
-    """SPEC.md "Ids"."""
+    """Return the ids of all batches of a store, in order. SPEC.md "Ids"."""
     return sorted(path.name for path in (store / "batches").glob("batch-*") if (path / "batch.json").exists())
 
 
 class Batch:
-    """SPEC.md "Reading a running batch"."""
+    """A batch that may still be running. SPEC.md "Reading a running batch"."""
 
     def __init__(self, store: Path, batch_id: str) -> None:
         self.root = store / "batches" / batch_id
@@ -135,7 +138,7 @@ class Batch:
         self.links = self._scan()
 
     def _scan(self) -> dict[tuple[str, str], dict[int, tuple[int, Json]]]:
-        """Of each shard and task the outcome that holds at each start, and its round. SPEC.md "Outcomes"."""
+        """Return the effective outcome at each start and its round, by shard and task. SPEC.md "Outcomes"."""
         links: dict[tuple[str, str], dict[int, tuple[int, Json]]] = {}
         for name in os.listdir(self.root / "outcomes"):
             if match := REGISTER.match(name):
@@ -172,7 +175,7 @@ class Batch:
         )
 
     def chain(self, shard: str, task: str) -> Iterator[Json]:
-        """SPEC.md "Chains"."""
+        """Yield the outcomes of a chain. SPEC.md "Chains"."""
         links, at = self.links.get((shard, task), {}), 0
         while later := [start for start in links if start >= at]:
             outcome = links[min(later)][1]
@@ -180,7 +183,7 @@ class Batch:
             at = outcome["end"]
 
     def records(self, outcome: Json) -> list[bytes]:
-        """The records of each item of an outcome. SPEC.md "Outcomes", "Project tasks"."""
+        """Return the records of each item of an outcome. SPEC.md "Outcomes", "Project tasks"."""
         if outcome["shard"].startswith("project-") and outcome["type"] == "result":
             parts = [part | {"segment": outcome["segment"]} for part in outcome.get("parts", [])]
             rows = b"".join(self._bytes(part)[1] for part in parts)
@@ -192,10 +195,10 @@ class Batch:
             raise Unsound("rows of another digest")
         if outcome.get("crc", 0) not in (0, zlib.crc32(frames)):
             raise Unsound("frames of another crc32")
-        found = unzstd(frames)
-        if len(found) != outcome.get("bytes", 0):
+        result = unzstd(frames)
+        if len(result) != outcome.get("bytes", 0):
             raise Unsound("frames of another size")
-        return records_of_rows(rows, found)
+        return records_of_rows(rows, result)
 
     def _bytes(self, outcome: Json) -> tuple[bytes, bytes]:
         if file := outcome.get("file"):
@@ -210,19 +213,19 @@ class Batch:
         return data[:length], data[length:]
 
     def inputs(self, task: str) -> str:
-        """What a project task is to be made of. SPEC.md "Project tasks"."""
+        """Return the digest of the inputs of a project task. SPEC.md "Project tasks"."""
         needs = [name for name in self.tasks if name in self.tasks[task]["needs"]]
         pairs = [(shard, need) for shard in self.sizes for need in needs if self.tasks[need]["scope"] == "file"]
         pairs += [(f"project-{need}", need) for need in needs if self.tasks[need]["scope"] == "project"]
         lines = (
-            f"{shard}.{one['start']}.{need} {one['digest']}\n"
+            f"{shard}.{outcome['start']}.{need} {outcome['digest']}\n"
             for shard, need in pairs
-            for one in self.chain(shard, need)
+            for outcome in self.chain(shard, need)
         )
         return sha256("".join(lines).encode())
 
     def tally(self) -> dict[str, tuple[int, int, int]]:
-        """Of each task how many items are done, failed and open. SPEC.md "Batch states", "Project tasks"."""
+        """Return the numbers of done, failed and open items of each task. SPEC.md "Batch states", "Project tasks"."""
         tally: dict[str, tuple[int, int, int]] = {}
         settled: set[str] = set()
         for name, task in self.tasks.items():
@@ -233,15 +236,15 @@ class Batch:
             is_ready = settled.issuperset(task["needs"])
             if is_project and is_ready and chains and chains[0].get("inputs", "") != self.inputs(name):
                 chains = []
-            done = sum(one["end"] - one["start"] for one in chains if one["type"] == "result")
-            failed = sum(one["type"] == "failed" for one in chains)
+            done = sum(outcome["end"] - outcome["start"] for outcome in chains if outcome["type"] == "result")
+            failed = sum(outcome["type"] == "failed" for outcome in chains)
             tally[name] = (done, failed, planned - done - failed)
             if done + failed == planned and is_ready:
                 settled.add(name)
         return tally
 
     def holders(self) -> dict[str, bool]:
-        """Every holder of this machine, and whether it lives. SPEC.md "Leases"."""
+        """Return every holder of this machine, and whether it is alive. SPEC.md "Leases"."""
         return {
             path.name: _is_locked(path)
             for path in (self.root / "holders").iterdir()
@@ -249,7 +252,7 @@ class Batch:
         }
 
     def leases(self) -> dict[tuple[str, int], str]:
-        """Who holds, or held, the work from an item of a shard on."""
+        """Return the last holder of each unit, by shard and start."""
         by_inode = {path.stat().st_ino: path.name for path in (self.root / "holders").iterdir()}
         highest: dict[tuple[str, int], tuple[int, str]] = {}
         for path in (self.root / "leases").iterdir():
@@ -259,27 +262,27 @@ class Batch:
         return {unit: holder for unit, (_, holder) in highest.items()}
 
     def step(self, holder: str) -> tuple[int, ...]:
-        """SPEC.md "Progress cell"."""
+        """Return the values of a holder's progress cell. SPEC.md "Progress cell"."""
         return CELL.unpack_from((self.root / "holders" / f"{holder}.cell").read_bytes())
 
     def outputs(self) -> Json | None:
-        """The current manifest. SPEC.md "Outputs"."""
-        named = [path for path in (self.root / "outputs").iterdir() if re.fullmatch(r"[0-9a-f]{64}", path.name)]
-        manifests = [document((path / "manifest.json").read_bytes(), 1) for path in named]
+        """Return the current manifest, or None. SPEC.md "Outputs"."""
+        directories = [path for path in (self.root / "outputs").iterdir() if re.fullmatch(r"[0-9a-f]{64}", path.name)]
+        manifests = [document((path / "manifest.json").read_bytes(), 1) for path in directories]
         return max(manifests, key=lambda manifest: manifest["generation"], default=None)
 
     def merged(self, manifest: Json, task: Json) -> list[bytes]:
-        """The records of each item of the plan, from the shard files of a task."""
+        """Return the records of each item of the plan, from the shard files of a task."""
         directory = self.root / "outputs" / manifest["result_digest"] / task["task"]
-        rows, found = b"", []
+        rows, result = b"", []
         for place, shard in enumerate(task["shards"]):
             data = (directory / f"{place:06d}-{shard['shard']}.jsonl.zst").read_bytes()
             shard_rows = rows_of_trailer(data, shard["digest"])
             rows += shard_rows
-            found += records_of_rows(shard_rows, unzstd(data))
+            result += records_of_rows(shard_rows, unzstd(data))
         if sha256(rows) != task["digest"]:
             raise Unsound("tables of another digest")
-        return found
+        return result
 
 
 def _path(entry: Json) -> bytes:

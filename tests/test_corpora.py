@@ -1,4 +1,4 @@
-"""What is not to be had fails, and says what it was: a proof on real code that silently did not run is none."""
+"""A corpus that cannot be downloaded fails the test and is named, because a test on real code must not be skipped."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def test_missing_corpus_is_named(
 
 def test_available_corpus_is_returned_during_another_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEBATCH_TEST_CORPORA", str(tmp_path))
-    monkeypatch.setattr("tests.support.corpora.fcntl.flock", lambda *_: pytest.fail("it waits"))
+    monkeypatch.setattr("tests.support.corpora.fcntl.flock", lambda *_: pytest.fail("the call waits for the lock"))
     (tmp_path / "a-1").mkdir()
     assert corpora.sdist("a", "1") == tmp_path / "a-1"

@@ -1,4 +1,4 @@
-"""Errors that are met in several places take facts, keep them, and say the same everywhere."""
+"""Errors that are raised in several places: each makes its text from its fields, so the text is the same everywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codebatch.errors import (
     make_error,
 )
 
-TOLD = {
+ERRORS_BY_TEXT = {
     "no batch 'x' in this store": NotInStore("batch", "x"),
     "/s/plan.json is missing": CorruptFile("/s/plan.json", "is missing", hint="run it anew"),
     "cannot read a/b: Permission denied": UnreadablePath("a/b", "Permission denied"),
@@ -28,19 +28,24 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("text", TOLD)
+@pytest.mark.parametrize("text", ERRORS_BY_TEXT)
 def test_error_text_is_made_from_its_fields(text: str) -> None:
-    assert str(TOLD[text]) == TOLD[text].message == text
+    assert str(ERRORS_BY_TEXT[text]) == ERRORS_BY_TEXT[text].message == text
 
 
 def test_error_hint_describes_the_remedy() -> None:
-    hints = [error.hint for error in TOLD.values()]
+    hints = [error.hint for error in ERRORS_BY_TEXT.values()]
     local = "put the store on a local disk with --store PATH"
     assert hints == ["see: codebatch batch list", "run it anew", None, local, local]
 
 
 def test_error_of_another_process_retains_class_text_and_hint() -> None:
-    met: CodebatchError = CorruptFile("/s/plan.json", "is missing", hint="run it anew")
-    told = make_error(met.code, met.message, met.hint)
-    assert (type(told), told.message, told.hint, told.exit_status) == (StoreCorrupt, met.message, met.hint, 4)
+    original: CodebatchError = CorruptFile("/s/plan.json", "is missing", hint="run it anew")
+    rebuilt = make_error(original.code, original.message, original.hint)
+    assert (type(rebuilt), rebuilt.message, rebuilt.hint, rebuilt.exit_status) == (
+        StoreCorrupt,
+        original.message,
+        original.hint,
+        4,
+    )
     assert isinstance(make_error("what is this", "text", None), InternalError)

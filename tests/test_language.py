@@ -1,7 +1,7 @@
-"""The words of what people read: help, messages, documents, and the docstrings of the public API and of all modules.
+"""The words of texts for readers: help, messages, documents, and the docstrings of the public API and of all modules.
 
-`language-exceptions.json` counts the violations that are left, by text. The counts may only shrink: after a text was
-improved, run `python -m tests.test_language` to write the lower counts.
+`language-exceptions.json` counts the remaining violations by text. The counts may only shrink: after you improve a
+text, run `python -m tests.test_language` to write the lower counts.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _MESSAGE_CALLS = frozenset({"note", "warn", "UsageError", "BadParameter", "Click
 _ERRORS = frozenset(
     name
     for name in codebatch.__all__
-    if isinstance(one := getattr(codebatch, name), type) and issubclass(one, Exception)
+    if isinstance(exported := getattr(codebatch, name), type) and issubclass(exported, Exception)
 )
 
 
 def violations(text: str, *, limit: int | None = WORDS_MAX, is_description: bool = False) -> list[str]:
-    """Return what is wrong with the words of a text. `limit` is the most words of a sentence."""
+    """Return the violations in a text. `limit` is the maximum number of words of a sentence."""
     prose = _CODE.sub("x", text)
-    found = [match[0] for match in _BANNED.finditer(prose)]
+    wrong = [match[0] for match in _BANNED.finditer(prose)]
     if is_description and _HEADLESS.match(prose):
-        found.append(prose.split()[0])
+        wrong.append(prose.split()[0])
     sentences = [sentence.split() for sentence in _SENTENCE.split(prose)]
-    found += [f"{len(each)} words: {' '.join(each)}" for each in sentences if limit and len(each) > limit]
-    return found
+    wrong += [f"{len(words)} words: {' '.join(words)}" for words in sentences if limit and len(words) > limit]
+    return wrong
 
 
 def _help_texts(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
@@ -66,23 +66,23 @@ def _help_texts(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
             yield f"{name} {parameter.opts[0]}", parameter.help or ""
     if isinstance(command, click.Group):
         context = click.Context(command)
-        for each in command.list_commands(context):
-            inner = command.get_command(context, each)
+        for subcommand in command.list_commands(context):
+            inner = command.get_command(context, subcommand)
             if inner is not None:
-                yield from _help_texts(inner, f"{name} {each}")
+                yield from _help_texts(inner, f"{name} {subcommand}")
 
 
 def _messages(path: Path) -> Iterator[str]:
-    """Yield the texts of errors, hints, notes and warnings in a module; what is filled in counts as a word."""
+    """Yield the texts of errors, hints, notes and warnings in a module. An inserted value counts as one word."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        texts = [each.value for each in node.keywords if each.arg == "hint"]
+        texts = [keyword.value for keyword in node.keywords if keyword.arg == "hint"]
         if name in _MESSAGE_CALLS | _ERRORS:
             texts += node.args[:1]
-        for each in texts:
-            yield from _literals(each)
+        for text in texts:
+            yield from _literals(text)
 
 
 def _literals(node: ast.expr) -> Iterator[str]:
@@ -105,14 +105,14 @@ def _public_docstrings() -> Iterator[tuple[str, str]]:
 
 def _docstrings_of(package: ModuleType) -> Iterator[tuple[str, str]]:
     for name in package.__all__:
-        each = getattr(package, name)
-        if isinstance(each, type) and "codebatch" in each.__module__:
-            yield name, vars(each).get("__doc__") or ""
-            for member, value in vars(each).items():
+        exported = getattr(package, name)
+        if isinstance(exported, type) and "codebatch" in exported.__module__:
+            yield name, vars(exported).get("__doc__") or ""
+            for member, value in vars(exported).items():
                 if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
                     yield f"{name}.{member}", value.__doc__ or ""
-        elif inspect.isfunction(each):
-            yield name, each.__doc__ or ""
+        elif inspect.isfunction(exported):
+            yield name, exported.__doc__ or ""
 
 
 def _docstrings_in(path: Path) -> Iterator[str]:
@@ -134,12 +134,12 @@ def _documents() -> list[Path]:
 
 
 def counted() -> dict[str, list[str]]:
-    """Return all violations by the text that they are in; a module counts as one text."""
-    found: dict[str, list[str]] = {}
+    """Return all violations, grouped by text. A module counts as one text."""
+    violations_by_text: dict[str, list[str]] = {}
 
     def add(key: str, wrong: list[str]) -> None:
         if wrong:
-            found.setdefault(key, []).extend(wrong)
+            violations_by_text.setdefault(key, []).extend(wrong)
 
     for name, text in _help_texts(cli, "codebatch"):
         add(f"help: {name}", violations(text, is_description=True))
@@ -152,14 +152,14 @@ def counted() -> dict[str, list[str]]:
         add(f"document: {path.relative_to(ROOT)}", violations(path.read_text(encoding="utf-8"), limit=None))
     for name, text in _public_docstrings():
         add(f"docstring: {name}", violations(text, limit=None, is_description=True))
-    return found
+    return violations_by_text
 
 
 def test_texts_use_plain_words_and_exceptions_only_shrink() -> None:
-    found = counted()
+    violations_by_text = counted()
     allowed = json.loads(EXCEPTIONS.read_text(encoding="utf-8"))
-    for key in sorted({*found, *allowed}):
-        wrong = found.get(key, [])
+    for key in sorted({*violations_by_text, *allowed}):
+        wrong = violations_by_text.get(key, [])
         assert len(wrong) <= allowed.get(key, 0), f"{key}: {wrong}"
         assert len(wrong) == allowed.get(key, 0), f"{key} is better: run python -m tests.test_language"
 

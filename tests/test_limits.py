@@ -39,7 +39,7 @@ ARGUMENT_BYTES_OF_LINUX = 128 * 1024
 
 
 class Limit(NamedTuple):
-    """A constant of a module that bounds something. The package is no part of the module's name."""
+    """A constant of a module that is a limit. The name of the module does not include the package."""
 
     module: str
     name: str
@@ -52,15 +52,15 @@ class Limit(NamedTuple):
 
 @functools.cache
 def _limits(package: str) -> list[Limit]:
-    """What a package's modules name so at their top, in order of the modules."""
+    """Return the limits that modules of a package define at their top level, in order of the modules."""
     parent = ROOT / ("workers" if package == "codebatch_workers" else "")
-    found = []
+    limits = []
     for path in sorted((parent / package).rglob("*.py")):
         module = ".".join(path.relative_to(parent).with_suffix("").parts)
         for name in NAMED.findall(path.read_text(encoding="utf-8")):
             value = getattr(importlib.import_module(module), name)
-            found.append(Limit(module.partition(".")[2], name, value))
-    return found
+            limits.append(Limit(module.partition(".")[2], name, value))
+    return limits
 
 
 def _documented(package: str) -> list[tuple[str, str]]:
@@ -73,13 +73,13 @@ def _documented(package: str) -> list[tuple[str, str]]:
 def test_documented_limits_match_the_code(package: str) -> None:
     documented = _documented(package)
     assert len(documented) > 20
-    values = {f"{one.module}.{one.name}": one.text for one in _limits(package)}
+    values = {f"{limit_.module}.{limit_.name}": limit_.text for limit_ in _limits(package)}
     assert documented == [(constant, values.get(constant, "no such constant")) for constant, _ in documented]
 
 
 @pytest.fixture(scope="module")
 def limit() -> dict[str, float]:
-    """The limits whose names are of one module alone."""
+    """The limits whose names occur in only one module, by name."""
     every = [limit for package in TABLES for limit in _limits(package)]
     names = [limit.name for limit in every]
     return {limit.name: limit.value for limit in every if names.count(limit.name) == 1}
@@ -90,7 +90,7 @@ def test_counters_fit_their_fields_on_disk(limit: dict[str, float], tmp_path: Pa
     assert limit["ITEM_BYTES_MAX"] == 2**32 - 1
     assert limit["MESSAGE_BYTES_MAX"] < 2**32
     assert limit["ITEM_BYTES_MAX"] > FRAME_BYTES
-    assert STREAMED_BYTES_MIN <= PACK_BYTES_TARGET, "what is not streamed fits a pack"
+    assert STREAMED_BYTES_MIN <= PACK_BYTES_TARGET, "content that is not streamed must fit in a pack"
     cell = ProgressCell(RealFiles(), tmp_path / "cell", create=True)
     step = WorkerStep(2**64 - 1, 2**64 - 1, 2**64 - 1, 2**32 - 1, 10**9 - 1, 10**9, 5, 255)
     cell.write_step(step)
@@ -132,7 +132,7 @@ def test_shard_item_limit_fits_register_names(limit: dict[str, float]) -> None:
 
 
 def test_commit_of_the_largest_project_task_fits_a_message(limit: dict[str, float]) -> None:
-    """100,000 shards are about 25 million files."""
+    """The commit has 100,000 shards, which are about 25 million files."""
     counts = RecordCounts(kinds=dict.fromkeys(("edge", "metric", "duplicate"), 10**6))
     part = TaskOutcome(
         shard=ShardId("0123abcd"),
@@ -154,8 +154,8 @@ def test_commit_of_the_largest_project_task_fits_a_message(limit: dict[str, floa
 
 def test_bounded_documents_are_shorter_than_their_limits(tmp_path: Path) -> None:
     create_store(RealFiles(), tmp_path / "store")
-    bounds = [one.value for one in _limits("codebatch") if one.name == "_STORE_FILE_BYTES_MAX"]
-    assert len(bounds) == 2, "for who opens a store, and for who leaves it out of a snapshot"
+    bounds = [limit_.value for limit_ in _limits("codebatch") if limit_.name == "_STORE_FILE_BYTES_MAX"]
+    assert len(bounds) == 2, "one limit is for opening a store, and one for excluding a store from a snapshot"
     assert 4 * (tmp_path / "store" / "store.json").stat().st_size < min(bounds)
 
 
@@ -176,14 +176,16 @@ def test_related_limits_of_tasks_are_consistent(limit: dict[str, float]) -> None
     assert limit["NAME_BYTES_MAX"] < limit["_QUALIFIED_CHARS_MAX"]
     assert limit["DIAGNOSTICS_MAX"] < limit["FINDINGS_PER_FILE_MAX"]
     assert limit["_NAME_BYTES_MAX"] < NAME_BYTES_MAX
-    paths = [one.value for one in _limits("codebatch_workers") if one.name == "_PATH_BYTES_MAX"]
-    assert max(paths) < PATH_BYTES_OF_LINUX / 2, "below a scratch directory, whose own path may be as long"
+    paths = [limit_.value for limit_ in _limits("codebatch_workers") if limit_.name == "_PATH_BYTES_MAX"]
+    assert max(paths) < PATH_BYTES_OF_LINUX / 2, (
+        "paths below a scratch directory must fit, even if the directory's own path is as long"
+    )
     assert max(paths) < limit["_ARGUMENT_BYTES_MAX"] < ARGUMENT_BYTES_OF_LINUX
 
 
 def _write(package: str) -> None:
-    """Write the values of the code into the table."""
-    values = {f"{one.module}.{one.name}": one.text for one in _limits(package)}
+    """Write the values of the code into the table of a document."""
+    values = {f"{limit_.module}.{limit_.name}": limit_.text for limit_ in _limits(package)}
     text = TABLES[package].read_text(encoding="utf-8")
     for constant, value in _documented(package):
         row = re.compile(rf"(?<= \| ){re.escape(value)}(?=(?: [^|]*)? \| `{re.escape(constant)}` \|)")

@@ -1,4 +1,4 @@
-"""What is in the wheel, and that the sdist builds the same wheel."""
+"""The files of the wheel, and a check that the sdist builds the same wheel."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ GOLDEN = ROOT / "tests" / "golden" / "wheel-files.txt"
 
 
 def _build(kind: str, source: Path, target: Path) -> Path:
-    """Build by the declared backend, in a process of its own, for it depends on the current directory."""
+    """Build with the declared backend, in a new process, because the backend depends on the current directory."""
     code = f"import hatchling.build as b; print(b.build_{kind}({str(target)!r}))"
-    built = subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True, text=True)
-    return target / built.stdout.split()[-1]
+    completed = subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True, text=True)
+    return target / completed.stdout.split()[-1]
 
 
 def _names(wheel: Path) -> list[str]:
@@ -25,7 +25,7 @@ def _names(wheel: Path) -> list[str]:
 
 
 def test_wheel_contains_exactly_the_pinned_files(tmp_path: Path) -> None:
-    """After a deliberate change: python tests/test_packaging.py > tests/golden/wheel-files.txt"""
+    """After a deliberate change, run: python tests/test_packaging.py > tests/golden/wheel-files.txt"""
     assert _names(_build("wheel", ROOT, tmp_path)) == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 

@@ -1,4 +1,4 @@
-"""The worked example of SPEC.md is made of real bytes: `python -m tests.test_spec_example` writes it."""
+"""The worked example of SPEC.md, which has real bytes. `python -m tests.test_spec_example` writes it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _text(line: bytes) -> str:
 
 
 def _lines(data: bytes, *sizes: int) -> str:
-    """Bytes in hex: pieces of these sizes, and what is left."""
+    """Return bytes as lines of hex: first pieces of the given sizes, then the rest in lines of equal length."""
     pieces, start = [], 0
     for size in sizes:
         pieces.append(data[start : start + size])
@@ -139,7 +139,7 @@ def _batch_file(plan: Plan) -> BatchFile:
 
 
 def _outcome(shard: ShardId, frames: bytes) -> tuple[TaskOutcome, bytes]:
-    """The outcome of the task, and its rows. The frames are given: another version of zstd may compress otherwise."""
+    """Return the outcome of the task and its rows. `frames` is given, because versions of zstd compress differently."""
     outcome = TaskOutcome(
         shard=shard,
         task="parse",
@@ -177,7 +177,7 @@ def _manifest(plan: Plan, outcome: TaskOutcome, trailer: bytes) -> Manifest:
 
 
 def _work_lines() -> list[tuple[str, bytes]]:
-    """A command, work.json, a request and an event of a work batch."""
+    """Return a command, work.json, a request and an event of a work batch, with their titles."""
     command = Command(id=CommandId("build"), run="make")
     work = Work(source="work.toml", root=b"/home/ada/shop", order=(command.id,))
     request = Request(RequestHead(n=1, at_ns=INSTANT_NS, by="ada"), Open(rounds={command.id: 1}))
@@ -204,7 +204,7 @@ def _work_lines() -> list[tuple[str, bytes]]:
 
 
 def example(pack: bytes, frames: bytes, index_length: int) -> str:
-    """The example. What zstd makes is given: another version may compress otherwise."""
+    """Return the text of the example. Compressed parts are given, because versions of zstd compress differently."""
     entry, plan = _entry(), _plan()
     name = digest_bytes(pack)
     idx = encode_index(build_index(len(pack), [(bytes.fromhex(entry.object), PackFrame(0, len(pack), len(CONTENT)))]))
@@ -246,14 +246,14 @@ def _block() -> str:
 
 
 def _hex(name: str) -> bytes:
-    """The bytes below the first line that names a file."""
+    """Return the bytes below the first line that names a file."""
     match = re.search(rf"^\S+{re.escape(name)}.*\n((?:    [0-9a-f]+\n)+)", _block(), re.MULTILINE)
     assert match is not None
     return bytes.fromhex("".join(match[1].split()))
 
 
 def _json(name: str) -> bytes:
-    """The line below the first line that ends with a name."""
+    """Return the line below the first line that ends with a name."""
     match = re.search(rf"^\S*{re.escape(name)}\n    (.+\n)", _block(), re.MULTILINE)
     assert match is not None
     return match[1].encode()
@@ -280,5 +280,7 @@ def test_worked_example_is_readable_by_the_specification(tmp_path: Path) -> None
 
 
 if __name__ == "__main__":
-    made = example(compress_frame(CONTENT), FrameWriter().encode(_record()), len(make_snapshot_index([_index()]).data))
-    SPEC.write_text(SPEC.read_text(encoding="utf-8").replace(_block(), made), encoding="utf-8")
+    new_example = example(
+        compress_frame(CONTENT), FrameWriter().encode(_record()), len(make_snapshot_index([_index()]).data)
+    )
+    SPEC.write_text(SPEC.read_text(encoding="utf-8").replace(_block(), new_example), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""SPEC.md says enough: a reader written from its text alone (spec_reader.py) reads a running batch as ours does."""
+"""SPEC.md is complete: a reader written from its text alone (spec_reader.py) agrees with the product on batches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_spec_reader_imports_only_standard_modules() -> None:
 
 
 class _ManualCommitter:
-    """Commits by hand in a batch of three shards of two files."""
+    """A batch of three shards of two files, in which the test commits outcomes itself."""
 
     def __init__(self, root: Path) -> None:
         store, _ = create_store(RealFiles(), root / "store")
@@ -81,31 +81,33 @@ class _ManualCommitter:
 
 
 def test_spec_reader_agrees_on_races_rounds_holes_and_damage(tmp_path: Path) -> None:
-    hand = _ManualCommitter(tmp_path)
-    read = partial(spec_reader.Batch, tmp_path / "store", hand.batch.id)
+    committer = _ManualCommitter(tmp_path)
+    read = partial(spec_reader.Batch, tmp_path / "store", committer.batch.id)
 
     def tally() -> dict[str, tuple[int, int, int]]:
-        """Of the two tasks of which there is more to say; compared before are all."""
+        """Compare both readers. Return the counts of the two tasks that have other outcomes than `parse`."""
         _compare(tmp_path / "store")
         return {task: counts for task, counts in read().tally().items() if task in ("symbols", "graph")}
 
-    hand.commit(*(hand.encoded("parse", shard, [b"", b"b"]) for shard in range(3)))
-    hand.commit(hand.encoded("symbols", 0, [b"one\n", b"two\n"]))
-    beaten = hand.commit(hand.encoded("symbols", 0, [b"late\n"]), hand.encoded("symbols", 1, [b"six\n"], start=1))
+    committer.commit(*(committer.encoded("parse", shard, [b"", b"b"]) for shard in range(3)))
+    committer.commit(committer.encoded("symbols", 0, [b"one\n", b"two\n"]))
+    beaten = committer.commit(
+        committer.encoded("symbols", 0, [b"late\n"]), committer.encoded("symbols", 1, [b"six\n"], start=1)
+    )
     assert len(beaten.outcomes) == 1
     assert tally() == {"symbols": (3, 0, 3), "graph": (0, 0, 1)}
-    torn = hand.batch.root / layout.OUTCOMES / f"{hand.plan.shards[1].id}.0.symbols.r1"
+    torn = committer.batch.root / layout.OUTCOMES / f"{committer.plan.shards[1].id}.0.symbols.r1"
     torn.write_bytes(b"{}\n")
-    hand.commit(hand.encoded("symbols", 1, [b"five\n"]), round_=2)
-    hand.commit(hand.failed("symbols", 2, 0), hand.encoded("symbols", 2, [b"six\n"], start=1))
+    committer.commit(committer.encoded("symbols", 1, [b"five\n"]), round_=2)
+    committer.commit(committer.failed("symbols", 2, 0), committer.encoded("symbols", 2, [b"six\n"], start=1))
     assert tally() == {"symbols": (5, 1, 0), "graph": (0, 0, 1)}
-    hand.commit(hand.project(Digest(read().inputs("graph"))))
+    committer.commit(committer.project(Digest(read().inputs("graph"))))
     assert tally()["graph"] == (1, 0, 0)
-    hand.commit(hand.encoded("symbols", 2, [b"mended\n"]), round_=2)
+    committer.commit(committer.encoded("symbols", 2, [b"mended\n"]), round_=2)
     assert tally() == {"symbols": (6, 0, 0), "graph": (0, 0, 1)}
-    mended = next(read().chain(hand.plan.shards[2].id, "symbols"))
+    mended = next(read().chain(committer.plan.shards[2].id, "symbols"))
     assert read().records(mended) == [b"mended\n"]
-    segment = hand.batch.root / layout.RESULTS / f"{mended['segment']}.seg"
+    segment = committer.batch.root / layout.RESULTS / f"{mended['segment']}.seg"
     segment.write_bytes(segment.read_bytes()[:-1] + b"?")
     with pytest.raises(spec_reader.Unsound, match="rows"):
         read().records(mended)
@@ -123,8 +125,8 @@ def test_spec_reader_agrees_on_a_killed_and_a_finished_run(tmp_path: Path) -> No
     running = psutil.Process(process.pid)
     workers = running.children()
     try:
-        for one in (running, *workers):
-            one.suspend()
+        for suspended in (running, *workers):
+            suspended.suspend()
         (batch_id,) = spec_reader.batch_ids(store)
         assert all(spec_reader.Batch(store, batch_id).holders().values())
         _compare(store)
@@ -150,7 +152,7 @@ def test_spec_reader_agrees_on_a_killed_and_a_finished_run(tmp_path: Path) -> No
 
 
 def _compare(store: Path) -> None:
-    """Everything that both say of the latest batch."""
+    """Compare everything that both readers read from the latest batch."""
     batch = open_latest(store)
     assert spec_reader.batch_ids(store) == batch_ids(open_store(RealFiles(), store))
     read = spec_reader.Batch(store, batch.id)
@@ -158,20 +160,20 @@ def _compare(store: Path) -> None:
     assert read.tally() == {task: _counts(ledger, task) for task in batch.plan().task_names}
     outcomes = OutcomeRegisters(batch.files, batch.root)
     for shard, task in ledger.iter_chain_keys:
-        ours, theirs = list(ledger.iter_links(shard, task)), list(read.chain(shard, task))
-        told = [(outcome["start"], outcome["end"], outcome["type"]) for outcome in theirs]
-        assert told == [(link.start, link.end, link.type) for link in ours]
-        for link, outcome in zip(ours, theirs, strict=True):
+        links, outcomes_read = list(ledger.iter_links(shard, task)), list(read.chain(shard, task))
+        read_ranges = [(outcome["start"], outcome["end"], outcome["type"]) for outcome in outcomes_read]
+        assert read_ranges == [(link.start, link.end, link.type) for link in links]
+        for link, outcome in zip(links, outcomes_read, strict=True):
             pieces = link.outcome.parts or (link.outcome,)
             records = (b"".join(outcomes.iter_items(link.segment, piece)) for piece in pieces)
             assert b"".join(read.records(outcome)) == b"".join(records)
-    held = LeaseReader(batch.files, batch.root)
-    assert read.holders() == {holder.holder: is_live for holder, is_live in held.read_holders()}
+    lease_reader = LeaseReader(batch.files, batch.root)
+    assert read.holders() == {holder.holder: is_live for holder, is_live in lease_reader.read_holders()}
     for path in (batch.root / layout.HOLDERS).glob("*.cell"):
         cell = ProgressCell(batch.files, path, create=False)
         assert read.step(path.stem) == tuple(cell.read())
         cell.close()
-    assert read.leases() == {unit: lease.holder.holder for unit, lease in held.read_leases().items()}
+    assert read.leases() == {unit: lease.holder.holder for unit, lease in lease_reader.read_leases().items()}
 
 
 def _counts(ledger: OutcomeLedger, task: str) -> tuple[int, int, int]:
@@ -181,19 +183,22 @@ def _counts(ledger: OutcomeLedger, task: str) -> tuple[int, int, int]:
 
 def _compare_outputs(store: Path) -> None:
     batch = open_latest(store)
-    ours, read = merged(batch), spec_reader.Batch(store, batch.id)
+    expected, read = merged(batch), spec_reader.Batch(store, batch.id)
     manifest = read.outputs()
     assert manifest is not None
-    assert manifest["result_digest"] == ours.result_digest
+    assert manifest["result_digest"] == expected.result_digest
     for task in manifest["tasks"]:
         name = task["task"]
         records = read.merged(manifest, task)
         assert len(records) == len(read.items) == manifest["items"]
-        files = sorted(path for path in ours.files if path.startswith(f"{name}/"))
-        assert b"".join(records) == spec_reader.unzstd(b"".join(ours.files[path] for path in files))
+        files = sorted(path for path in expected.files if path.startswith(f"{name}/"))
+        assert b"".join(records) == spec_reader.unzstd(b"".join(expected.files[path] for path in files))
         shards = [f"project-{name}"] if task["scope"] == "project" else list(read.sizes)
         assert records == [
-            one for shard in shards for outcome in read.chain(shard, name) for one in read.records(outcome)
+            records_of_item
+            for shard in shards
+            for outcome in read.chain(shard, name)
+            for records_of_item in read.records(outcome)
         ]
     objects = open_store(RealFiles(), store).objects()
     for item in read.items:

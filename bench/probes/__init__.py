@@ -1,5 +1,5 @@
-"""What is measured from within: programs that a scenario runs and times, or that print their own figures as JSON.
+"""Programs that a scenario runs and times, or that print their own figures as JSON.
 
-They are processes of their own so that what they import never weighs on the harness, whose memory its children inherit
-for an instant (measuring.py), and so that both sides of a pair start equally cold.
+Each is a process of its own for two reasons. Its imports do not add to the memory of the harness, which children
+inherit for an instant (measuring.py). And both sides of a pair start equally cold.
 """

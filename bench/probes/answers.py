@@ -1,7 +1,8 @@
-"""`python -m bench.probes.answers STORE DATABASE TURNS`: the same questions to an open batch and to a table of sqlite.
+"""Compare queries of an open batch with queries of an SQLite table.
 
-The table has a row a record, whole, and five indexes like ours. Both sides are open and warm, and take turns. Seconds
-are of CPU, for nothing waits for a disk.
+`python -m bench.probes.answers STORE DATABASE TURNS` prints the result as JSON. The table has a row for each record,
+with its text, and five indexes like ours. Both sides are open and warm, and they take turns. Seconds are CPU seconds,
+because no side waits for a disk.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _ROWS_AT_ONCE = 10_000
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Seconds of each turn of a question, on both sides. Ours should be at most `limit` times sqlite's."""
+    """Seconds of each turn of a query, on both sides. Ours should be at most `limit` times those of SQLite."""
 
     what: str
     limit: float | None
@@ -45,7 +46,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """How many records were asked, how big both sides' files are, and what the questions took."""
+    """The number of records, the size of both sides' files, and the seconds that the queries took."""
 
     records: int
     ours_bytes: int
@@ -57,15 +58,15 @@ Side = Callable[[], object]
 
 
 def compare(store_root: Path, database: Path, turns: int) -> Answers:
-    """Every question, `turns` times after one that does not count."""
+    """Measure every query `turns` times after one unmeasured turn."""
     store = open_store(RealFiles(), store_root)
     batch = resolve_batch(store, None)
     table = _make_table(BatchRecords(store, batch), database)
     (count,) = table.execute("select count(*) from records").fetchone()
-    found = [_take_turns(*question, turns) for question in _questions(store, batch, table)]
+    comparisons = [_take_turns(*question, turns) for question in _questions(store, batch, table)]
     outputs = sum(path.stat().st_size for path in batch.root.glob("outputs/*/*/*"))
     index = sum(path.stat().st_size for path in (store.root / "indexes" / batch.id).glob("*/*"))
-    return Answers(count, outputs + index, database.stat().st_size, found)
+    return Answers(count, outputs + index, database.stat().st_size, comparisons)
 
 
 def _make_table(records: BatchRecords, database: Path) -> sqlite3.Connection:
@@ -74,7 +75,7 @@ def _make_table(records: BatchRecords, database: Path) -> sqlite3.Connection:
     row = f"insert into records values ({', '.join('?' * len(_COLUMNS))})"
     for task in records.task_names:
         for piece in records.source.iter_pieces(task):
-            table.executemany(row, (each for block in piece.read() for each in _rows(block)))
+            table.executemany(row, (row_values for block in piece.read() for row_values in _rows(block)))
     for place, columns in enumerate(_INDEXES):
         table.execute(f"create index index_{place} on records ({columns})")
     table.commit()
@@ -84,8 +85,8 @@ def _make_table(records: BatchRecords, database: Path) -> sqlite3.Connection:
 
 def _rows(block: bytes) -> Iterator[tuple[object, ...]]:
     for line, record in zip(block.splitlines(), decode_records(block), strict=True):
-        told = {**record, "path": record_path(record), "target": last_name(record.get("target")), "doc": line}
-        yield tuple(told.get(column) for column in _COLUMNS)
+        fields = {**record, "path": record_path(record), "target": last_name(record.get("target")), "doc": line}
+        yield tuple(fields.get(column) for column in _COLUMNS)
 
 
 def _questions(
@@ -94,14 +95,14 @@ def _questions(
     records = BatchRecords(store, batch, lambda _: None)
     index = open_index(store, batch.id)
     assert index is not None
-    chance = random.Random(0)
+    generator = random.Random(0)
 
     def ask(question: str, *values: object) -> list[tuple[object, ...]]:
         return table.execute(question, values).fetchall()
 
     def some(column: str) -> list[str]:
         every = [str(value) for (value,) in ask(f"select distinct {column} from records where {column} is not null")]
-        return chance.sample(sorted(every), min(SCATTERED, len(every)))
+        return generator.sample(sorted(every), min(SCATTERED, len(every)))
 
     names, paths = some("name"), some("path")
     code = str(ask("select code from records where code is not null group by code order by count(*) desc")[0][0])
@@ -122,11 +123,11 @@ def _questions(
             for name in names
         ],
     )
-    for what, asked, question, value in (
+    for what, chosen, question, value in (
         ("a name", RecordFilter(names=(names[0],)), "select doc from records where name = ?", names[0]),
         ("a code", RecordFilter(codes=(code,)), "select doc from records where code = ?", code),
     ):
-        yield f"records of {what}", None, _reading(records, asked), lambda q=question, v=value: ask(q, v)  # type: ignore[misc]
+        yield f"records of {what}", None, _reading(records, chosen), lambda q=question, v=value: ask(q, v)  # type: ignore[misc]
     yield (
         "records of a path",
         None,
@@ -135,7 +136,7 @@ def _questions(
         ],
         lambda: ask("select doc from records where path = ?", paths[0]),
     )
-    for field, asked, where in (
+    for field, chosen, where in (
         ("kind", RecordFilter(), "1"),
         ("severity", RecordFilter(kinds=("diagnostic",)), "kind = 'diagnostic'"),
         ("code", RecordFilter(kinds=("diagnostic",)), "kind = 'diagnostic'"),
@@ -146,7 +147,7 @@ def _questions(
         yield (
             f"count by {field} where {where}" if where != "1" else f"count by {field}",
             1 if field in ("kind", "severity", "code") else 10,
-            lambda field=field, asked=asked: count_records(records, records.task_names, asked, field),  # type: ignore[misc]
+            lambda field=field, chosen=chosen: count_records(records, records.task_names, chosen, field),  # type: ignore[misc]
             lambda field=field, where=where: ask(  # type: ignore[misc]
                 f"select {field}, count(*) from records where {where} group by {field}"
             ),
@@ -160,8 +161,8 @@ def _questions(
     )
 
 
-def _reading(records: BatchRecords, asked: RecordFilter) -> Side:
-    return lambda: list(records.iter_by_path(records.task_names, asked))
+def _reading(records: BatchRecords, record_filter: RecordFilter) -> Side:
+    return lambda: list(records.iter_by_path(records.task_names, record_filter))
 
 
 def _items(records: BatchRecords, paths: Sequence[str]) -> Sequence[int]:
@@ -169,9 +170,10 @@ def _items(records: BatchRecords, paths: Sequence[str]) -> Sequence[int]:
 
 
 def _scattered(records: BatchRecords, index: BatchIndex, drawn: Sequence[tuple[str, str]]) -> Side:
-    """Decode the symbols of some names at some paths, out of the frames that hold them.
+    """Decode the symbols with some names at some paths from the frames that contain them.
 
-    These are known beforehand, as sqlite knows its rows: of the frames that are posted for a name those of its path.
+    The frames are determined in advance, as SQLite knows its rows: the frames of the path that the index lists for the
+    name.
     """
     outputs = records.source.outputs
     assert outputs is not None
@@ -179,7 +181,7 @@ def _scattered(records: BatchRecords, index: BatchIndex, drawn: Sequence[tuple[s
     assert output is not None
     items = records.find_items({path.encode() for path, _ in drawn})
     shard_starts = [shard.start for shard in records.plan.shards]
-    wanted: dict[int, dict[int, set[tuple[str, str]]]] = {}
+    pairs_by_frame: dict[int, dict[int, set[tuple[str, str]]]] = {}
     for path, name in drawn:
         item = items[path.encode()]
         place = bisect_right(shard_starts, item) - 1
@@ -188,32 +190,40 @@ def _scattered(records: BatchRecords, index: BatchIndex, drawn: Sequence[tuple[s
         posted = index.narrow_frames(output, [keys.make_lookup(keys.SYMBOL_TAG, name)])[place]
         for frame in range(bisect_right(trailer.starts, start) - 1, bisect_left(trailer.starts, end)):
             if posted is None or frame in posted:
-                wanted.setdefault(place, {}).setdefault(frame, set()).add((path, name))
+                pairs_by_frame.setdefault(place, {}).setdefault(frame, set()).add((path, name))
     by_shard = [
-        (place, frames, [(RecordFilter(names=tuple({name for _, name in of[frame]})), of[frame]) for frame in frames])
-        for place, of in sorted(wanted.items())
-        if (frames := sorted(of))
+        (
+            place,
+            frames,
+            [(RecordFilter(names=tuple({name for _, name in by_frame[frame]})), by_frame[frame]) for frame in frames],
+        )
+        for place, by_frame in sorted(pairs_by_frame.items())
+        if (frames := sorted(by_frame))
     ]
 
     def read() -> list[object]:
         return [
-            [each for each in asked.iter_matching((lines,)) if (record_path(each), each["name"]) in pairs]
+            [
+                record
+                for record in record_filter.iter_matching((lines,))
+                if (record_path(record), record["name"]) in pairs
+            ]
             for place, frames, filters in by_shard
-            for lines, (asked, pairs) in zip(outputs.iter_frames(output, place, frames), filters, strict=True)
+            for lines, (record_filter, pairs) in zip(outputs.iter_frames(output, place, frames), filters, strict=True)
         ]
 
     return read
 
 
 def _take_turns(what: str, limit: float | None, ours: Side, theirs: Side, turns: int) -> Compared:
-    taken: tuple[list[float], list[float]] = ([], [])
+    seconds_by_side: tuple[list[float], list[float]] = ([], [])
     for turn in range(turns + 1):
-        for side, seconds in zip((ours, theirs), taken, strict=True):
+        for side, seconds in zip((ours, theirs), seconds_by_side, strict=True):
             began = time.process_time()
             side()
             if turn:
                 seconds.append(time.process_time() - began)
-    return Compared(what, limit, *taken)
+    return Compared(what, limit, *seconds_by_side)
 
 
 if __name__ == "__main__":

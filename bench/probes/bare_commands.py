@@ -1,4 +1,4 @@
-"""`python -m bench.probes.bare_commands COUNT`: CPU seconds of so many `sh -c true` themselves, whoever starts them."""
+"""Print the CPU seconds of COUNT runs of `sh -c true` alone: `python -m bench.probes.bare_commands COUNT`."""
 
 from __future__ import annotations
 

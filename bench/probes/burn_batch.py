@@ -17,8 +17,8 @@ from codebatch.system.files.files import RealFiles
 
 if __name__ == "__main__":
     store, _ = create_store(RealFiles(), Path(sys.argv[1]))
-    taken = take_snapshot(store.files, store.root, [Path(sys.argv[2])], SourceRules(), now=lambda: 0.0)
-    snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
+    result = take_snapshot(store.files, store.root, [Path(sys.argv[2])], SourceRules(), now=lambda: 0.0)
+    snapshot = load_snapshot(store.files, store.root, result.snapshot_id)
     catalogue = TaskCatalogue()
     plan = make_plan(catalogue, snapshot, "burn", resolve_tasks(catalogue, ("burn",)), ShardRule())
     create_batch(store, plan, sources=(), at_ns=1)

@@ -1,6 +1,6 @@
 """Start workers for commands, one after another: `python -m bench.probes.command_worker STORE COUNT`.
 
-Prints JSON, a pair for each: the milliseconds until it said Hello, and the most memory that it had resident until then.
+Print JSON with a pair for each worker: milliseconds until its Hello, and its peak resident memory until then.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if __name__ == "__main__":
     work = Work(source="bench", root=os.fsencode(root), order=(command.id,))
     with store.writing():
         batch = make_work_batch(store, [command], work, at_ns=1)
-    found = []
+    measurements = []
     for number in range(int(sys.argv[2])):
         began = time.perf_counter()
         worker = start_worker(
@@ -53,7 +53,7 @@ if __name__ == "__main__":
             WorkerSettings(store=str(root), batch=batch.id, coordinator=new_holder_id(), role="commands"),
         )
         _wait_hello(worker)
-        found.append((1000 * (time.perf_counter() - began), _peak_bytes(worker.process.pid)))
+        measurements.append((1000 * (time.perf_counter() - began), _peak_bytes(worker.process.pid)))
         worker.kill("abandoned")
         worker.reap_and_kill_group()
-    print(json.dumps(found))
+    print(json.dumps(measurements))

@@ -1,6 +1,6 @@
-"""`python -m bench.probes.durable DIRECTORY COUNT`: what a lease and a durable commit of four tasks cost on a disk.
+"""Measure a lease and a durable commit of four tasks on a disk: `python -m bench.probes.durable DIRECTORY COUNT`.
 
-Prints JSON: microseconds each. Run it under strace with two counts to learn how many fsyncs a commit makes.
+Print microseconds as JSON. To learn how many fsyncs a commit makes, run this under strace with two counts.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 
-# As many lines as 64 files of ordinary code give a task, or thereabouts.
+# About as many lines as a task emits for 64 files of ordinary code.
 _ITEMS = [b'{"kind":"metric","path":"a/path/like/others.py","metric":"bytes","value":4711}\n' * 8] * 64
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """What the probe prints."""
+    """The figures that the probe prints."""
 
     lease_us: float
     encode_us: float
@@ -36,7 +36,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(root: Path, count: int) -> Figures:
-    """Lease, encode and commit `count` units in a new batch-like directory."""
+    """Lease, encode and commit `count` units in a new directory with the layout of a batch."""
     files = RealFiles()
     for name in (layout.HOLDERS, layout.LEASES, layout.RESULTS, layout.OUTCOMES):
         files.make_directory(root / name)

@@ -1,6 +1,7 @@
-"""`python -m bench.probes.engine ITEMS SHARD_ITEMS JOBS`: the scheduler alone, with commits that cost nothing.
+"""Measure the scheduler alone, with simulated commits: `python -m bench.probes.engine ITEMS SHARD_ITEMS JOBS`.
 
-Prints JSON: microseconds for the start, and for each dispatch (Assign, then its Committed and Finished), and events.
+Print JSON: microseconds of the start and of each dispatch (Assign, then its Committed and Finished), and events per
+second.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _COUNTS = RecordCounts()
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """What the probe prints."""
+    """The figures that the probe prints."""
 
     dispatches: int
     start_us: float

@@ -1,6 +1,6 @@
 """Burn every file of a directory with one of the peers: `python -m bench.probes.executors PEER DIR JOBS`.
 
-Each is used as its documentation shows first.
+Each peer is used as the first example of its documentation shows.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ burn_file = importlib.import_module("burn").burn_file
 
 
 def process_pool(paths: list[str], jobs: int) -> None:
-    """The standard library's ProcessPoolExecutor."""
+    """Burn files with the standard library's ProcessPoolExecutor."""
     with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
         list(pool.map(burn_file, paths))
 
 
 def pool(paths: list[str], jobs: int) -> None:
-    """The standard library's multiprocessing.Pool, which cuts the work in four chunks for each process."""
+    """Burn files with the standard library's multiprocessing.Pool, which makes four chunks for each process."""
     with multiprocessing.Pool(jobs) as workers:
         workers.map(burn_file, paths)
 
 
 def joblib(paths: list[str], jobs: int) -> None:
-    """joblib, whose batches grow with what it measures."""
+    """Burn files with joblib, which adapts its batch size to measured times."""
     library = importlib.import_module("joblib")
     library.Parallel(n_jobs=jobs)(library.delayed(burn_file)(path) for path in paths)
 
 
 def dask(paths: list[str], jobs: int) -> None:
-    """dask's scheduler over processes."""
+    """Burn files with dask's scheduler over processes."""
     library = importlib.import_module("dask")
     library.compute(*[library.delayed(burn_file)(path) for path in paths], scheduler="processes", num_workers=jobs)
 

@@ -1,7 +1,7 @@
-"""`python -m bench.probes.floor SELECTION DIR`: the least that work like `full` can cost.
+"""Measure a lower bound for the cost of work like `full`: `python -m bench.probes.floor SELECTION DIR`.
 
-One process parses each file with the same grammars and runs the tags query that the grammar's own authors ship over it;
-then ruff checks the same Python files with the same rules, on one thread. Nothing is stored, joined or looked at.
+One process parses each file with the same grammars and runs the tags query of the grammar's authors over it. Then ruff
+checks the same Python files with the same rules, on one thread. No result is stored, joined or read.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from codebatch_workers.lint.python.ruff import common_arguments
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.syntax.language.languages import grammar_module, load_grammar, load_language
 
-# The wheel has what TypeScript adds to JavaScript; its authors' tags are both (tree-sitter.json of the grammar).
+# The wheel has only the tags that TypeScript adds to JavaScript. Its authors use both (tree-sitter.json of the
+# grammar).
 _TAGS_ADDED_TO = {"typescript": "javascript", "tsx": "javascript"}
-# Where the wheel ships no tags query, ours, which asks for more.
+# Queries for grammars whose wheel ships no tags query. They match more than usual tags queries.
 _BASH_TAGS = "(function_definition name: (word) @name) @definition.function (command name: (_) @name) @reference.call"
 _OWN_TAGS = {"bash": _BASH_TAGS, "zsh": _BASH_TAGS, "json": "(pair key: (_) @name)", "jsonc": "(pair key: (_) @name)"}
 _NAMES_IN_ONE_CALL = 1000
 
 
 def parse(root: Path, parsed: dict[str, list[str]]) -> int:
-    """Parse and query every file; how many matches there were."""
+    """Parse and query every file. Return the number of matches."""
     matches = 0
     for language, paths in parsed.items():
         loaded = load_language(language)
@@ -51,7 +52,7 @@ def _tags(language: str) -> str:
 
 
 def lint(root: Path, linted: Sequence[str]) -> None:
-    """Check the Python files with ruff as the lint task would, in as few calls as it takes."""
+    """Check the Python files with ruff as the lint task would, in as few calls as possible."""
     for names in _chunks(linted):
         done = subprocess.run(
             [str(Path(sys.executable).with_name("ruff")), *common_arguments(SEVERITY_BY_CODE), "--", *names],

@@ -1,8 +1,9 @@
-"""`python -m bench.probes.fuzz LANGUAGE SECONDS SCRATCH [DIR]`: make files of a language, run every task.
+"""Make files of a language and run every task on them: `python -m bench.probes.fuzz LANGUAGE SECONDS SCRATCH [DIR]`.
 
-Word soup, brackets, and real files below DIR (else one line of the language), with pieces removed, doubled and moved.
-What is at hand lies in SCRATCH/at-hand; an input that takes more than HANG_SECONDS of CPU ends this process with
-SIGPROF, a crash with its own signal, an exception with 1. Prints how many inputs there were. Same seed, same inputs.
+Inputs are random words, brackets, and real files below DIR with pieces removed, doubled and moved. Without DIR, one
+line of the language replaces the real files. The current input is in SCRATCH/at-hand. An input that takes more than
+HANG_SECONDS of CPU ends this process with SIGPROF, a crash with its own signal, and an exception with status 1. The
+probe prints the number of inputs. Equal seeds make equal inputs.
 """
 
 from __future__ import annotations
@@ -43,39 +44,39 @@ _SEEDS = [
 
 
 def inputs(language: str, directory: Path | None) -> Iterator[bytes]:
-    """Without end."""
-    chosen = random.Random(f"{_SEED}{language}")
-    seeds = _seeds(language, directory, chosen) or _SEEDS
+    """Yield inputs without end."""
+    generator = random.Random(f"{_SEED}{language}")
+    seeds = _seeds(language, directory, generator) or _SEEDS
     while True:
-        if chosen.random() < 0.3:
-            yield b" ".join(chosen.choice(_PIECES) for _ in range(chosen.randint(1, 400)))
+        if generator.random() < 0.3:
+            yield b" ".join(generator.choice(_PIECES) for _ in range(generator.randint(1, 400)))
         else:
-            yield _mutated(bytearray(chosen.choice(seeds)), seeds, chosen)
+            yield _mutated(bytearray(generator.choice(seeds)), seeds, generator)
 
 
-def _seeds(language: str, directory: Path | None, chosen: random.Random) -> list[bytes]:
+def _seeds(language: str, directory: Path | None, generator: random.Random) -> list[bytes]:
     paths = sorted(directory.rglob("*")) if directory else []
     ours = [path for path in paths if path.is_file() and detect_language(bytes(path), b"") == language]
     small = [path for path in ours if path.stat().st_size <= _REAL_BYTES_MAX]
-    return [path.read_bytes() for path in chosen.sample(small, min(len(small), _REAL_FILES_MAX))]
+    return [path.read_bytes() for path in generator.sample(small, min(len(small), _REAL_FILES_MAX))]
 
 
-def _mutated(data: bytearray, seeds: list[bytes], chosen: random.Random) -> bytes:
-    for _ in range(chosen.randint(1, 8)):
-        start = chosen.randint(0, len(data))
-        end = min(len(data), start + chosen.randint(0, 60))
+def _mutated(data: bytearray, seeds: list[bytes], generator: random.Random) -> bytes:
+    for _ in range(generator.randint(1, 8)):
+        start = generator.randint(0, len(data))
+        end = min(len(data), start + generator.randint(0, 60))
         piece = bytes(data[start:end])
-        match chosen.randint(0, 5):
+        match generator.randint(0, 5):
             case 0:
                 del data[start:end]
             case 1:
-                data[start:start] = piece * chosen.choice((1, 2, 500))
+                data[start:start] = piece * generator.choice((1, 2, 500))
             case 2:
-                data[start:start] = chosen.choice(_PIECES)
+                data[start:start] = generator.choice(_PIECES)
             case 3:
-                data[start:end] = chosen.choice(seeds)[:2000]
+                data[start:end] = generator.choice(seeds)[:2000]
             case 4:
-                data[start:start] = chosen.choice((b"(", b"[", b"{", b"<", b"if ", b"- ", b"> ")) * chosen.choice(
+                data[start:start] = generator.choice((b"(", b"[", b"{", b"<", b"if ", b"- ", b"> ")) * generator.choice(
                     (3, 2000)
                 )
             case _:
@@ -84,22 +85,22 @@ def _mutated(data: bytearray, seeds: list[bytes], chosen: random.Random) -> byte
 
 
 def check(file: SourceFile, scratch: Path) -> None:
-    """Every task's part that works on one file; every position of what it says must be in the file."""
+    """Run every task's part that works on one file, and check that every reported position is in the file."""
     ours = parse.create(TaskEnvironment(config=ParseConfig(), scratch=scratch))
-    found: list[Record] = ours.run_file(file)
+    records: list[Record] = ours.run_file(file)
     for task in (analyze, symbols):
-        found += task.create(TaskEnvironment(config=task.NoConfig(), scratch=scratch)).run_file(file)
-    found += lint.create(TaskEnvironment(config=LintConfig(on=("*",)), scratch=scratch)).run_file(file)
+        records += task.create(TaskEnvironment(config=task.NoConfig(), scratch=scratch)).run_file(file)
+    records += lint.create(TaskEnvironment(config=LintConfig(on=("*",)), scratch=scratch)).run_file(file)
     if file.can_be_parsed:
         encode_tree(file)
-    for record in found:
+    for record in records:
         line = getattr(record, "line", 0)
         if line > file.line_count + 1:
             raise AssertionError(f"{record} is behind the last line")
 
 
 def fuzz(language: str, seconds: float, scratch: Path, directory: Path | None) -> int:
-    """How many inputs there were until the time was up."""
+    """Return the number of inputs checked until the time was up."""
     count = 0
     until = time.monotonic() + seconds
     for content in inputs(language, directory):

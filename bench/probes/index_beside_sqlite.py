@@ -1,7 +1,7 @@
-"""The index of a store's latest batch beside a table of sqlite with the same five indexes, in one process.
+"""Compare the index of a store's latest batch with an SQLite table with the same five indexes, in one process.
 
-Prints JSON: CPU seconds of either, how long the files are, and seconds of the same look-ups. Terms are there already;
-of sqlite what it takes to decode records is not counted.
+Print JSON: CPU seconds of both, sizes of their files, and seconds of equal look-ups. Terms are extracted beforehand.
+The time that SQLite's side takes to decode records is not counted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Record(msgspec.Struct):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """What is printed."""
+    """The figures that are printed."""
 
     records: int
     outputs_bytes: int
@@ -60,7 +60,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main() -> None:
-    """`python -m bench.probes.index_beside_sqlite STORE DATABASE`."""
+    """Run `python -m bench.probes.index_beside_sqlite STORE DATABASE`."""
     store = open_store(Path(sys.argv[1]))
     batch = resolve_batch(store, None)
     outputs = current_outputs(batch)
@@ -74,7 +74,7 @@ def main() -> None:
 def _compare(
     store: StoreDir, batch: BatchDir, outputs: MergedOutputs, table: sqlite3.Connection, path: Path
 ) -> Compared:
-    _build(store, batch, outputs)  # Terms that are missing are made.
+    _build(store, batch, outputs)  # This first build extracts missing terms.
     shutil.rmtree(index_directory(store, batch.id))
     index_cpu_s = _cpu_s(lambda: _build(store, batch, outputs))
     decoding_s = _cpu_s(lambda: sum(1 for _ in _rows(outputs)))
@@ -125,10 +125,20 @@ def _rows(outputs: MergedOutputs) -> Iterator[_Row]:
         for index in range(len(task.shards)):
             shard += 1
             for frame, lines in enumerate(outputs.iter_shard(task, index)):
-                for each in decoder.decode_lines(lines):
-                    depends = each.target if each.edge_type == "depends" else None
-                    last = keys.last_component(each.target) if each.target is not None and depends is None else None
-                    yield shard, frame, each.name, last, depends, each.code, each.severity, each.metric, each.value
+                for record in decoder.decode_lines(lines):
+                    depends = record.target if record.edge_type == "depends" else None
+                    last = keys.last_component(record.target) if record.target is not None and depends is None else None
+                    yield (
+                        shard,
+                        frame,
+                        record.name,
+                        last,
+                        depends,
+                        record.code,
+                        record.severity,
+                        record.metric,
+                        record.value,
+                    )
 
 
 def _look_up(index: BatchIndex, lookups: list[TermLookup]) -> float:
@@ -140,8 +150,8 @@ def _look_up(index: BatchIndex, lookups: list[TermLookup]) -> float:
 
 def _select(table: sqlite3.Connection, where: str, arguments: list[tuple[str, ...]]) -> float:
     began = time.perf_counter()
-    for each in arguments:
-        table.execute(f"SELECT DISTINCT shard, frame FROM records WHERE {where}", each).fetchall()
+    for values in arguments:
+        table.execute(f"SELECT DISTINCT shard, frame FROM records WHERE {where}", values).fetchall()
     return time.perf_counter() - began
 
 

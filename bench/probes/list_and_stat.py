@@ -1,6 +1,6 @@
-"""This file's text is run by `python -c`: the least that finding nothing changed can cost, an interpreter included."""
+"""Measure a lower bound for a snapshot of an unchanged tree. The text of this file is run by `python -c`."""
 
-# No import that the interpreter has not made already, but for what starts git.
+# Import nothing that the interpreter has not imported already, except for starting git.
 import os
 
 reading, writing = os.pipe()

@@ -1,4 +1,4 @@
-"""One simulated run of the scheduler: `python -m bench.probes.makespan SKEW ITEMS JOBS exact|wrong`; JSON."""
+"""Print one simulated run of the scheduler as JSON: `python -m bench.probes.makespan SKEW ITEMS JOBS exact|wrong`."""
 
 from __future__ import annotations
 

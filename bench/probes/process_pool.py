@@ -1,4 +1,7 @@
-"""`python -m bench.probes.process_pool TASKS WORKERS`: microseconds for each empty task of a ProcessPoolExecutor."""
+"""Print microseconds for each empty task of a ProcessPoolExecutor.
+
+Called as `python -m bench.probes.process_pool TASKS WORKERS`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from concurrent.futures import ProcessPoolExecutor
 
 
 def nothing(number: int) -> int:
-    """The empty task."""
+    """Return the number: the empty task."""
     return number
 
 
 def measure(tasks: int, workers: int) -> float:
-    """Submit empty tasks one by one and wait for all of them."""
+    """Submit empty tasks one by one and wait for all of them. Return microseconds for each."""
     with ProcessPoolExecutor(workers) as pool:
         list(pool.map(nothing, range(workers * 4)))
         began = time.perf_counter()

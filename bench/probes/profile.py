@@ -1,8 +1,8 @@
-"""`python -m bench profile DIR [--functions]`: where a worker's time goes over a tree, in one process.
+"""Profile a worker over a tree, in one process: `python -m bench profile DIR [--functions]`.
 
-Snapshots the tree into a store of its own, plans `full`, and takes every unit through the very steps of a worker, each
-timed by CPU and by the wall: what tasks share (text, tree, captures) is asked for before the tasks are. `--functions`
-runs the same under cProfile instead, which makes Python's share look greater than it is.
+Take a snapshot of the tree into a new store, plan `full`, and take every unit through the steps of a worker. Each step
+is timed by CPU and wall clock. Values that tasks share (text, tree, captures) are computed before the tasks run. With
+`--functions`, the same work runs under cProfile instead, which exaggerates the share of Python code.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FUNCTIONS_SHOWN = 40
 
 
 class Clock:
-    """Seconds by step: of the CPU, reaped children included, and of the wall."""
+    """Seconds by step: CPU time, including reaped children, and wall-clock time."""
 
     def __init__(self) -> None:
         self.cpu: dict[str, float] = defaultdict(float)
@@ -52,7 +52,7 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Charge what runs inside to a step."""
+        """Charge the enclosed code to a step."""
         wall, cpu = time.perf_counter(), _cpu_seconds()
         try:
             yield
@@ -62,7 +62,7 @@ class Clock:
 
 
 class Pass:
-    """All units of a plan, one after the other, as a worker takes them."""
+    """All units of a plan, processed one after the other as by a worker."""
 
     def __init__(self, store: StoreDir, plan: Plan, items: Sequence[Entry], scratch: Path, clock: Clock) -> None:
         self._plan = plan
@@ -77,10 +77,10 @@ class Pass:
         self.records: Counter[str] = Counter()
 
     def run(self) -> None:
-        """Every unit of files, then every project task."""
-        of_files = tuple(name for name in self._plan.task_names if name not in self._plan.project_tasks)
+        """Run every unit of files, then every project task."""
+        file_tasks = tuple(name for name in self._plan.task_names if name not in self._plan.project_tasks)
         for shard in self._plan.shards:
-            self._run_unit(shard, WorkUnit(shard=shard.id, start=0, end=shard.items, tasks=of_files))
+            self._run_unit(shard, WorkUnit(shard=shard.id, start=0, end=shard.items, tasks=file_tasks))
         for name in self._plan.project_tasks:
             with self._clock.step(f"task {name}, of the project"):
                 self._run_project(name)
@@ -135,7 +135,7 @@ class Pass:
             self.records.update(outcome.counts.kinds)
 
     def _share(self, source: SourceFile) -> None:
-        """What several tasks use, charged to itself."""
+        """Compute values that several tasks use, each charged to a step of its own."""
         for name, ask in _SHARED:
             with self._clock.step(name):
                 ask(source)
@@ -156,20 +156,20 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench profile", description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--functions", action="store_true", help="cProfile: by function")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="codebatch-profile-") as name:
         scratch, files, clock = Path(name).resolve(), RealFiles(), Clock()
         os.environ["RAYON_NUM_THREADS"] = "1"
         store, _ = create_store(files, scratch / "store")
         with clock.step("(snapshot)"):
-            taken = take_snapshot(files, store.root, [given.directory], SourceRules(), now=time.time)
+            result = take_snapshot(files, store.root, [options.directory], SourceRules(), now=time.time)
         with clock.step("(plan)"):
-            snapshot = load_snapshot(files, store.root, taken.snapshot_id)
+            snapshot = load_snapshot(files, store.root, result.snapshot_id)
             catalogue = TaskCatalogue()
             tasks = resolve_tasks(catalogue, find_pipeline("full").tasks)
             plan = make_plan(catalogue, snapshot, "full", tasks, ShardRule())
         one = Pass(store, plan, plan_items(snapshot.entries), scratch, clock)
-        if given.functions:
+        if options.functions:
             with cProfile.Profile() as profile:
                 one.run()
             pstats.Stats(profile).sort_stats("tottime").print_stats(_FUNCTIONS_SHOWN)
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _table(clock: Clock, records: Counter[str]) -> str:
-    """CPU, share of it, wall; what stands in parentheses came before the execute phase."""
+    """Return a table of CPU seconds, share of CPU, and wall seconds. Steps in parentheses precede the execute phase."""
     counted_in = [name for name in clock.cpu if not name.startswith("(")]
     whole = sum(clock.cpu[name] for name in counted_in)
     wall = sum(clock.wall[name] for name in counted_in)

@@ -1,6 +1,7 @@
-"""`python -m bench.probes.selection STORE OUT`: which files the latest batch parses, and which it gives to ruff.
+"""List the files that the latest batch parses and those that it passes to ruff.
 
-Asked of codebatch itself, so that the floor works over the same files, no more and no fewer.
+Called as `python -m bench.probes.selection STORE OUT`. The selection comes from codebatch itself, so that the floor
+works over exactly the same files.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Paths below the tree's root: those parsed, by language, and those for ruff; none that is not UTF-8."""
+    """Paths below the tree's root: parsed files by language, and files for ruff.
+
+    Paths that are not UTF-8 are left out.
+    """
 
     parsed: dict[str, list[str]]
     linted: list[str]
@@ -28,7 +32,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def select(store_root: Path) -> Selection:
-    """The selection of a store's latest batch."""
+    """Return the selection of a store's latest batch."""
     files = RealFiles()
     store = open_store(files, store_root)
     plan = resolve_batch(store, None).plan()

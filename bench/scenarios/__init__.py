@@ -1,1 +1,1 @@
-"""What is measured. Each module answers one question with rows; `catalogue` lists them."""
+"""Scenarios. Each module measures one subject and yields rows; `catalogue` lists the scenarios."""

@@ -1,4 +1,4 @@
-"""Questions to a full run: in process beside a table of sqlite with like indexes, then as processes beside rg."""
+"""Queries of a full run: in one process compared with SQLite with like indexes, then as processes compared with rg."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SOURCE = "issue 13"
 
 
 def answers(setting: Setting) -> Iterator[Row]:
-    """Look-ups, counts and scattered records beside sqlite; a scan beside rg; a definition beside readtags."""
+    """Compare look-ups, counts and scattered records with SQLite, a scan with rg, a definition with readtags."""
     for corpus in setting.corpora:
         store = setting.scratch / "store"
         try:
@@ -38,15 +38,15 @@ def answers(setting: Setting) -> Iterator[Row]:
 def _beside_sqlite(setting: Setting, corpus: Corpus, store: Path) -> Iterator[Row]:
     database = setting.scratch / "records.sqlite"
     side = setting.probe("answers", "answers", store, database, str(setting.runs), prepare=lambda: _remove(database))
-    found = msgspec.json.decode(answer(side), type=Answers)
+    measured = msgspec.json.decode(answer(side), type=Answers)
     _remove(database)
-    name = f"{corpus.name}, {found.records:,} records"
-    for each in found.compared:
-        ratios = [ours / theirs for ours, theirs in zip(each.ours, each.sqlite, strict=True)]
-        target = None if each.limit is None else Target(limit=each.limit, source=_SOURCE)
-        times = f"{_ms(each.ours)} against {_ms(each.sqlite)}"
-        yield figure_row("answers", each.what, name, ratios, "x sqlite", target=target, note=times)
-    size = found.ours_bytes / found.sqlite_bytes
+    name = f"{corpus.name}, {measured.records:,} records"
+    for question in measured.compared:
+        ratios = [ours / theirs for ours, theirs in zip(question.ours, question.sqlite, strict=True)]
+        target = None if question.limit is None else Target(limit=question.limit, source=_SOURCE)
+        times = f"{_ms(question.ours)} against {_ms(question.sqlite)}"
+        yield figure_row("answers", question.what, name, ratios, "x sqlite", target=target, note=times)
+    size = measured.ours_bytes / measured.sqlite_bytes
     yield figure_row(
         "answers", "outputs and index", name, [size], "x sqlite", target=Target(limit=_OF_FILES, source=_SOURCE)
     )

@@ -1,4 +1,4 @@
-"""Short commands, whole process, against an interpreter that imports what they cannot do without."""
+"""Short commands as whole processes, compared with an interpreter that imports their indispensable packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IMPORTS_OF_QUERIES = "import click, msgspec, lmdb, zstandard"
 
 
 def command_line(setting: Setting) -> Iterator[Row]:
-    """`--help`; then questions to a store that holds a full run of each corpus, and its index."""
+    """Measure `--help`, then queries of a store that contains a full run of each corpus and its index."""
     ours = setting.codebatch("--help", "--help")
     usages = alternate([ours, _imports(_IMPORTS_OF_HELP)], setting.runs_of_short)
     yield _row("--help", "-", usages, _IMPORTS_OF_HELP, _HELP)

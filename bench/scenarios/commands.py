@@ -1,6 +1,6 @@
-"""Batches of shell commands: what they cost, how well they are scheduled, how many there may be; a worker's start.
+"""Batches of shell commands: their cost, the quality of their schedule, very large batches, and the start of a worker.
 
-The same commands are given to each of `bench.runners`, two at once or four, in directories on one file system.
+Each runner of `bench.runners` gets the same commands, two or four at once, in directories on one file system.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _WORKER_MB = Target(limit=60, source=_SOURCE)
 
 
 def many(setting: Setting) -> Iterator[Row]:
-    """A thousand commands that do nothing, two at once: wall and CPU beside programs that run commands."""
+    """Measure a thousand commands that do nothing, two at once, and compare them with other programs."""
     graph = independent(_MANY)
     runners = runners_here()
     corpus = f"{_MANY:,} x `true`, {_SLOTS} slots"
@@ -94,7 +94,7 @@ def many(setting: Setting) -> Iterator[Row]:
 
 
 class _Schedule(msgspec.Struct, frozen=True):
-    """How long a graph took from the first start to the last end, and would have by three rules, in seconds."""
+    """Seconds from the first start to the last end of a graph, as measured and as simulated by three rules."""
 
     took: float
     listed: float
@@ -103,26 +103,29 @@ class _Schedule(msgspec.Struct, frozen=True):
 
 
 def graphs(setting: Setting) -> Iterator[Row]:
-    """Sleeps that need one another, four at once, beside list scheduling of the same lengths; a new graph each turn."""
+    """Compare sleeps that need one another, four at once, with list scheduling of equal lengths.
+
+    Each turn has a new graph.
+    """
     runners = runners_here(with_needs=True)
-    found: dict[str, list[_Schedule]] = {runner.name: [] for runner in runners}
+    schedules: dict[str, list[_Schedule]] = {runner.name: [] for runner in runners}
     for seed in range(setting.runs):
         graph = random_sleeps(_SLEEPS, _SLEEPS_MEAN_SECONDS, seed)
         for runner in runners:
-            found[runner.name].append(_schedule(setting, runner, graph))
+            schedules[runner.name].append(_schedule(setting, runner, graph))
     corpus = f"{setting.runs} random graphs of {_SLEEPS} sleeps, {_SLEEPS_SLOTS} slots"
-    beside = "simulated with the lengths that were witnessed in the same run"
+    source = "simulated with the lengths that were witnessed in the same run"
     for runner in runners:
-        took = [each.took / each.listed for each in found[runner.name]]
+        took = [schedule.took / schedule.listed for schedule in schedules[runner.name]]
         target = _SCHEDULED if runner is CODEBATCH else None
         what = f"first start to last end: {runner.name}"
-        yield figure_row("commands-graphs", what, corpus, took, "x list scheduling", target=target, peer=beside)
-    ours = found[CODEBATCH.name]
+        yield figure_row("commands-graphs", what, corpus, took, "x list scheduling", target=target, peer=source)
+    ours = schedules[CODEBATCH.name]
     for what, ratio in {
-        "simulated: a barrier after each level": [each.by_level / each.listed for each in ours],
-        "simulated: the longest path first": [each.by_path / each.listed for each in ours],
+        "simulated: a barrier after each level": [schedule.by_level / schedule.listed for schedule in ours],
+        "simulated: the longest path first": [schedule.by_path / schedule.listed for schedule in ours],
     }.items():
-        yield figure_row("commands-graphs", what, corpus, ratio, "x list scheduling", peer=beside)
+        yield figure_row("commands-graphs", what, corpus, ratio, "x list scheduling", peer=source)
 
 
 def _schedule(setting: Setting, runner: Runner, graph: Graph) -> _Schedule:
@@ -140,9 +143,9 @@ def _schedule(setting: Setting, runner: Runner, graph: Graph) -> _Schedule:
 
 
 def skewed(setting: Setting) -> Iterator[Row]:
-    """Sleeps of which few take most of the time, for the second time: who has seen them knows which to begin with.
+    """Measure sleeps of which few take most of the time, run for the second time.
 
-    Ninja heeds its log from version 1.12 on.
+    A program that recorded the first run can start with the longest. Ninja uses its log from version 1.12 on.
     """
     if NINJA.path() is None:
         yield SkippedRow(scenario="commands-skewed", what=f"beside {NINJA.name}", why="it is not installed")
@@ -167,7 +170,10 @@ def _second_time(setting: Setting, runner: Runner, graph: Graph) -> float:
 
 
 def _lengths(runner: Runner, graph: Graph, spans: list[Span]) -> tuple[dict[str, float], float]:
-    """What each job took, and all together. Raises BrokenSideError where one did not run once, after what it needs."""
+    """Return the seconds of each job and of all together.
+
+    Raises BrokenSideError if a job did not run exactly once, or did not run after the jobs that it needs.
+    """
     began = {span.name: span.began for span in spans}
     ended = {span.name: span.ended for span in spans if span.ended is not None}
     if len(spans) != len(graph) or len(ended) != len(graph):
@@ -179,18 +185,18 @@ def _lengths(runner: Runner, graph: Graph, spans: list[Span]) -> tuple[dict[str,
 
 
 def large(setting: Setting) -> Iterator[Row]:
-    """Ten thousand commands, free and in a chain: both end; memory, and what `status` takes then."""
+    """Measure ten thousand commands, independent and as a chain: memory, and the time of `status` afterwards."""
     for shape, graph in (("independent", independent(_LARGE)), ("a chain", chain(_LARGE))):
         corpus = f"{_LARGE:,} x `true`, {shape}, {_SLOTS} slots"
         directory = setting.scratch / CODEBATCH.program
-        seen = watch(CODEBATCH.side(graph, directory, _SLOTS), _LARGE_SECONDS_MAX)
-        if seen.status != 0:
-            raise BrokenSideError(f"{corpus}: codebatch ended with {seen.status} after {seen.wall_s:.0f} s")
-        wall = [seen.wall_s]
+        watched = watch(CODEBATCH.side(graph, directory, _SLOTS), _LARGE_SECONDS_MAX)
+        if watched.status != 0:
+            raise BrokenSideError(f"{corpus}: codebatch ended with {watched.status} after {watched.wall_s:.0f} s")
+        wall = [watched.wall_s]
         yield figure_row("commands-large", "wall: codebatch", corpus, wall, "s")
         for what, peak, target in (
-            ("coordinator, peak", seen.peak_bytes, _COORDINATOR_MB),
-            ("the largest of its workers, peak", seen.child_peak_bytes, _WORKER_MB),
+            ("coordinator, peak", watched.peak_bytes, _COORDINATOR_MB),
+            ("the largest of its workers, peak", watched.child_peak_bytes, _WORKER_MB),
         ):
             yield figure_row("commands-large", what, corpus, [peak / 1e6], "MB", target=target)
         status = setting.codebatch("status", "status", "--store", directory / STORE)
@@ -204,25 +210,25 @@ def large(setting: Setting) -> Iterator[Row]:
 def _large_peers(setting: Setting, graph: Graph, corpus: str) -> Iterator[Row]:
     for runner in runners_here(with_needs=any(job.needs for job in graph))[1:]:
         directory = setting.scratch / runner.program
-        seen = watch(runner.side(graph, directory, _SLOTS), _PEER_SECONDS_MAX)
+        watched = watch(runner.side(graph, directory, _SLOTS), _PEER_SECONDS_MAX)
         without(directory)()
-        if seen.status == 0:
-            note = f"{seen.peak_bytes / 1e6:.0f} MB, the process itself"
-            yield figure_row("commands-large", f"wall: {runner.name}", corpus, [seen.wall_s], "s", peer=note)
+        if watched.status == 0:
+            note = f"{watched.peak_bytes / 1e6:.0f} MB, the process itself"
+            yield figure_row("commands-large", f"wall: {runner.name}", corpus, [watched.wall_s], "s", peer=note)
         else:
-            how = "did not end" if seen.status is None else f"ended with status {seen.status}"
-            why = f"it {how} after {seen.wall_s:.0f} s"
+            ending = "did not end" if watched.status is None else f"ended with status {watched.status}"
+            why = f"it {ending} after {watched.wall_s:.0f} s"
             yield SkippedRow(scenario="commands-large", what=f"{runner.name}, {corpus}", why=why)
 
 
 def worker(setting: Setting) -> Iterator[Row]:
-    """One worker for commands, started as a coordinator does: until it says that it is ready, and its memory then."""
+    """Measure a worker for commands, started as a coordinator does: the time until it is ready, and its memory then."""
     store = setting.scratch / STORE
     side = setting.probe("worker", "command_worker", store, str(_WORKERS * setting.runs), prepare=without(store))
-    found = msgspec.json.decode(answer(side), type=list[tuple[float, int]])
+    measurements = msgspec.json.decode(answer(side), type=list[tuple[float, int]])
     without(store)()
-    # The first compiles bytecode.
-    ready, peaks = [ms for ms, _ in found[1:]], [peak / 1e6 for _, peak in found[1:]]
+    # The first worker compiles bytecode.
+    ready, peaks = [ms for ms, _ in measurements[1:]], [peak / 1e6 for _, peak in measurements[1:]]
     yield figure_row("commands-worker", "ready, from its start", "-", ready, "ms", target=_READY_MS)
     yield figure_row("commands-worker", "memory when it is ready", "-", peaks, "MB", target=_WORKER_MB)
 

@@ -1,4 +1,4 @@
-"""What it costs to hand out one unit: the scheduler alone, with its lease, with its durable commit."""
+"""The cost of dispatching one unit: the scheduler alone, with its lease, with its durable commit."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class _Durable(msgspec.Struct, frozen=True):
 
 
 def dispatch(setting: Setting) -> Iterator[Row]:
-    """The scheduler, a lease and a durable commit, each in processes of their own that take turns."""
+    """Measure the scheduler, a lease and a durable commit, in processes of their own that take turns."""
     engines: dict[int, list[_Engine]] = {size: [] for size in _SHARD_ITEMS}
     durables: list[_Durable] = []
     pools: list[float] = []
     for _ in range(setting.runs):
-        for size, found in engines.items():
+        for size, engine in engines.items():
             side = setting.probe("engine", "engine", str(_ITEMS), str(size), str(_JOBS))
-            found.append(msgspec.json.decode(answer(side), type=_Engine))
+            engine.append(msgspec.json.decode(answer(side), type=_Engine))
         durables.append(_durable(setting, _COMMITS))
         pools.append(float(answer(setting.probe("pool", "process_pool", str(_POOL_TASKS), str(_JOBS)))))
     pool = f"ProcessPoolExecutor, empty task: {sorted(pools)[len(pools) // 2]:.0f} µs"
@@ -55,21 +55,21 @@ def dispatch(setting: Setting) -> Iterator[Row]:
 
 
 def _engine_rows(engines: dict[int, list[_Engine]], pool: str) -> Iterator[Row]:
-    for size, found in engines.items():
+    for size, measured in engines.items():
         corpus = f"{_ITEMS:,} items in shards of {size}"
-        events = [one.events_per_second for one in found]
+        events = [one.events_per_second for one in measured]
         yield figure_row(
             "dispatch",
             "engine, each dispatch",
             corpus,
-            [one.dispatch_us for one in found],
+            [one.dispatch_us for one in measured],
             "µs",
             target=_ENGINE,
             peer=pool,
             note="four tasks a unit; an Assign, the handling of its Committed and its Finished",
         )
         yield figure_row("dispatch", "engine, events per second", corpus, events, "/s")
-        yield figure_row("dispatch", "engine, start", corpus, [one.start_us / 1e6 for one in found], "s")
+        yield figure_row("dispatch", "engine, start", corpus, [one.start_us / 1e6 for one in measured], "s")
 
 
 def _durable_rows(engine: list[_Engine], durables: list[_Durable], pool: str) -> Iterator[Row]:
@@ -92,14 +92,14 @@ def _durable(setting: Setting, count: int) -> _Durable:
 
 
 def _fsyncs(setting: Setting) -> Row:
-    """fsync(2) for each commit: the difference that more commits make, counted by the kernel."""
+    """Return a row with the fsyncs of each commit: the difference between few and many commits, counted by strace."""
     strace = shutil.which("strace")
     what = "fsyncs of a durable commit of four outcomes"
     if strace is None:
         return SkippedRow(scenario="dispatch", what=what, why="strace is not here to count them")
     few, many = (_fsyncs_of(setting, strace, count) for count in _COMMITS_TRACED)
-    each = (many - few) / (_COMMITS_TRACED[1] - _COMMITS_TRACED[0])
-    return figure_row("dispatch", what, "strace", [each], "", target=_FSYNCS)
+    per_commit = (many - few) / (_COMMITS_TRACED[1] - _COMMITS_TRACED[0])
+    return figure_row("dispatch", what, "strace", [per_commit], "", target=_FSYNCS)
 
 
 def _fsyncs_of(setting: Setting, strace: str, count: int) -> int:

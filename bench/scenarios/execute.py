@@ -1,4 +1,4 @@
-"""The execute phase of `full` against its floor, and how well two workers share it."""
+"""The execute phase of `full` compared with its floor, and the efficiency of two workers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _COORDINATOR_AND_WORKERS_BYTES = 250e6 + 400e6
 
 
 class Phase(NamedTuple):
-    """What the execute phase of one run took."""
+    """Wall and CPU seconds of the execute phase of one run."""
 
     wall_s: float
     cpu_s: float
 
 
 def full(setting: Setting) -> Iterator[Row]:
-    """The execute phase against its floor. Snapshot and plan are made before, and copied anew for each turn."""
+    """Compare the execute phase with its floor. Snapshot and plan are made before and copied for each turn."""
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         planned, store, selection = (setting.scratch / name for name in ("planned", "store", "selection.json"))
@@ -98,7 +98,10 @@ def _execute_phase(corpus: Corpus, phases: list[Phase], floors: list[Usage]) -> 
 
 
 def _phase(store: Path) -> Phase:
-    """From the first unit's begin to the last one's end, and the CPU seconds inside of units, as the journals say."""
+    """Return the wall and CPU seconds of the units, from the journals.
+
+    Wall is the time from the first unit's begin to the last unit's end.
+    """
     lines = [
         msgspec.json.decode(line)
         for journal in store.glob("batches/*/journal/*.jsonl")

@@ -1,4 +1,4 @@
-"""SARIF of as many findings as GitHub takes of a tool, as a whole process."""
+"""SARIF export of as many findings as GitHub accepts from a tool, measured as a whole process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SETTINGS = '[tasks.lines]\npython = "lines_task.py:task"\n'
 
 
 def exports(setting: Setting) -> Iterator[Row]:
-    """Each corpus with a task beside that finds something in every long line."""
+    """Export each corpus after a run with a custom task that reports every long line."""
     for corpus in setting.corpora:
         tree, store = setting.scratch / "exported", setting.scratch / "store"
         try:
@@ -31,7 +31,7 @@ def exports(setting: Setting) -> Iterator[Row]:
             (tree / "codebatch.toml").write_text(_SETTINGS, encoding="utf-8")
             (tree / "lines_task.py").write_text(_TASK, encoding="utf-8")
             run = setting.codebatch("run", "run", ".", "--store", store, "--quiet")
-            answer(replace(run, cwd=tree))  # Where its configuration is.
+            answer(replace(run, cwd=tree))  # Run the command in the directory of its configuration.
             side = setting.codebatch("export sarif", "export", "sarif", "--store", store, "--quiet")
             runs = json.loads(answer(side))["runs"]
             count = sum(len(run["results"]) for run in runs)

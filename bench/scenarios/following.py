@@ -1,4 +1,4 @@
-"""Batches of shell commands that are looked on: how soon what happens is told, how true what is told of the rest is."""
+"""Batches of shell commands that are followed: the delay of events, and the accuracy of the estimated rest."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bench.setting import Setting, without
 
 _SOURCE = "design of work batches, §9.4"
 _SLOTS = 4
-_TOLD = 40
-_TOLD_SECONDS = Target(limit=0.5, source=_SOURCE)
+_FOLLOWED = 40
+_FOLLOWED_SECONDS = Target(limit=0.5, source=_SOURCE)
 _SLEEPS = 40
 _SLEEPS_MEAN_SECONDS = 0.5
 _RUNS_BEFORE = 4
@@ -27,9 +27,9 @@ _ERROR = Target(limit=0.15, source=_SOURCE)
 
 
 def followed(setting: Setting) -> Iterator[Row]:
-    """From the end of a command to the line that `codebatch follow` has of it, in another process."""
-    seconds = [each for _ in range(setting.runs) for each in _told(setting.scratch / CODEBATCH.program)]
-    corpus = f"{setting.runs} x {_TOLD} sleeps, {_SLOTS} slots"
+    """Measure the time from the end of a command to its line in `codebatch follow` in another process."""
+    seconds = [delay for _ in range(setting.runs) for delay in _line_delays(setting.scratch / CODEBATCH.program)]
+    corpus = f"{setting.runs} x {_FOLLOWED} sleeps, {_SLOTS} slots"
     slowest = f"the slowest of {len(seconds)} took {max(seconds):.2f} s"
     yield figure_row(
         "commands-followed",
@@ -37,13 +37,13 @@ def followed(setting: Setting) -> Iterator[Row]:
         corpus,
         seconds,
         "s",
-        target=_TOLD_SECONDS,
+        target=_FOLLOWED_SECONDS,
         peer=slowest,
     )
 
 
-def _told(directory: Path) -> list[float]:
-    side = CODEBATCH.side(sleeps(_TOLD, 0.2), directory, _SLOTS)
+def _line_delays(directory: Path) -> list[float]:
+    side = CODEBATCH.side(sleeps(_FOLLOWED, 0.2), directory, _SLOTS)
     side.prepare()
     with _started(side.command, side) as running:
         while not list((directory / STORE / "batches").glob("batch-*/leases/coordinator.1")):
@@ -51,22 +51,22 @@ def _told(directory: Path) -> list[float]:
                 raise BrokenSideError("codebatch ended before it began")
             time.sleep(0.01)
         follow = [side.command[0], "follow", "--store", STORE, "-q"]
-        found: dict[str, float] = {}
+        line_at: dict[str, float] = {}
         with _started(follow, side, stdout=subprocess.PIPE) as follower:
             assert follower.stdout is not None
             for line in follower.stdout:
                 words = line.decode().split()
                 if words[1:2] == ["done"]:
-                    found[words[2]] = time.time()
-        if follower.returncode != 0 or running.wait() != 0 or len(found) != _TOLD:
-            raise BrokenSideError(f"codebatch follow ended with {follower.returncode}, and told of {len(found)}")
+                    line_at[words[2]] = time.time()
+        if follower.returncode != 0 or running.wait() != 0 or len(line_at) != _FOLLOWED:
+            raise BrokenSideError(f"codebatch follow ended with {follower.returncode}, and told of {len(line_at)}")
     ended = {span.name: span.ended for span in witnessed(directory) if span.ended is not None}
     without(directory)()
-    return [at - ended[name] for name, at in found.items()]
+    return [at - ended[name] for name, at in line_at.items()]
 
 
 def estimated(setting: Setting) -> Iterator[Row]:
-    """At half of a batch that ran four times before: what `status` says of the rest, beside how long that took."""
+    """Compare the estimate of `status` at half of a batch that ran four times before with the time it really took."""
     inside: list[float] = []
     errors: list[float] = []
     directory = setting.scratch / CODEBATCH.program
@@ -92,7 +92,7 @@ def _at_half(graph: Graph, directory: Path) -> tuple[float, float, float, float]
         walls.append(time.perf_counter() - began)
     with _started(side.command, side) as process:
         time.sleep(statistics.median(walls) / 2)
-        asked = time.perf_counter()
+        status_began = time.perf_counter()
         status = subprocess.run(
             [side.command[0], "status", "--store", STORE, "--json"],
             cwd=side.cwd,
@@ -101,9 +101,9 @@ def _at_half(graph: Graph, directory: Path) -> tuple[float, float, float, float]
             capture_output=True,
         )
         eta = json.loads(status.stdout)["eta_seconds"]
-        answered = time.perf_counter()
+        status_ended = time.perf_counter()
         process.wait()
-        took = time.perf_counter() - (asked + answered) / 2
+        took = time.perf_counter() - (status_began + status_ended) / 2
     without(directory)()
     if eta is None:
         raise BrokenSideError("codebatch status says nothing of how long it takes yet")

@@ -1,4 +1,4 @@
-"""Every grammar, for a minute each: no input may crash a worker, hang it, or raise."""
+"""Fuzzing of every grammar for a minute: no input may crash a worker, hang it, or raise an exception."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NONE = Target(limit=0, source="issue 4")
 
 
 def fuzz(setting: Setting) -> Iterator[Row]:
-    """One process a language; where one ends badly, the input is kept in the system's temporary directory."""
+    """Run one process for each language. If it fails, keep its input in the system's temporary directory."""
     for language in filter(has_grammar, every_language()):
         scratch = setting.scratch / f"fuzz-{language}"
         scratch.mkdir()
@@ -40,5 +40,5 @@ def fuzz(setting: Setting) -> Iterator[Row]:
 
 
 def _kept(scratch: Path) -> Path:
-    """The input at hand, where it outlives the scratch directory."""
+    """Copy the current input to a place that outlives the scratch directory."""
     return Path(shutil.copy(scratch / "at-hand", Path(tempfile.gettempdir()) / f"codebatch-{scratch.name}"))

@@ -1,4 +1,4 @@
-"""The index of a batch: what it costs a run, and beside sqlite with the same five indexes."""
+"""The index of a batch: its cost in a run, and a comparison with SQLite with the same five indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECORDS = (1_000_000, 10_000_000)
 
 
 def index(setting: Setting) -> Iterator[Row]:
-    """A cold run with an index and without; then copies of the first corpus, side by side, for so many records."""
+    """Measure a cold run with and without an index, then an index of copies of the first corpus."""
     for corpus in setting.corpora:
         yield _cost_of_a_run(setting, corpus)
     for records in RECORDS:
@@ -57,7 +57,7 @@ def _beside_sqlite(setting: Setting, corpus: Corpus, records: int) -> Iterator[R
     try:
         copies = 0
         done = 0
-        while done < records:  # The first copy says how many it takes.
+        while done < records:  # The first copy shows how many copies are needed.
             for copy in range(copies, copies + (1 if not done else -(-records * copies // done) - copies)):
                 copy_without_git(corpus, tree / f"copy-{copy:03}")
                 copies = copy + 1
@@ -80,12 +80,20 @@ def _compared(setting: Setting, store: Path, database: Path) -> Compared:
 def _rows(corpus: str, turns: list[Compared]) -> Iterator[Row]:
     last = turns[-1]
     figures = (
-        ("build from terms to sqlite, CPU", [each.index_cpu_s / each.sqlite_cpu_s for each in turns], 0.2),
-        ("keys to sqlite", [each.index_keys_s / each.sqlite_keys_s for each in turns], 1.0),
-        ("prefixes to sqlite", [each.index_prefixes_s / each.sqlite_prefixes_s for each in turns], 1.0),
+        (
+            "build from terms to sqlite, CPU",
+            [comparison.index_cpu_s / comparison.sqlite_cpu_s for comparison in turns],
+            0.2,
+        ),
+        ("keys to sqlite", [comparison.index_keys_s / comparison.sqlite_keys_s for comparison in turns], 1.0),
+        (
+            "prefixes to sqlite",
+            [comparison.index_prefixes_s / comparison.sqlite_prefixes_s for comparison in turns],
+            1.0,
+        ),
         ("size to outputs", [last.index_bytes / last.outputs_bytes], 0.5),
         ("size of both to sqlite's", [(last.index_bytes + last.outputs_bytes) / last.sqlite_bytes], 0.2),
     )
     for what, values, limit in figures:
         yield figure_row("index", what, corpus, values, "x", target=Target(limit=limit))
-    yield figure_row("index", "open", corpus, [1000 * each.index_open_s for each in turns], "ms")
+    yield figure_row("index", "open", corpus, [1000 * comparison.index_open_s for comparison in turns], "ms")

@@ -1,4 +1,4 @@
-"""Batches of shell commands that are interrupted: the program that runs them is killed, or asked to end them."""
+"""Interrupted batches of shell commands: the program that runs them is killed, or cancels its commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.01
 
 _COMMANDS = 60
 _COMMAND_SECONDS = 0.6
-_NONE_AGAIN = Target(limit=0, source=_SOURCE)
+_NO_REPEATS = Target(limit=0, source=_SOURCE)
 
 _CANCEL_SECONDS = Target(limit=0.3, source=_SOURCE)
 _PEER_SECONDS_MAX = 5.0
@@ -37,11 +37,11 @@ _DYING = {
     "commands that die at once": "",
     "commands that take half a second to die": "trap 'sleep 0.5; exit 1' TERM\n",
 }
-_ASKED_BY_SIGNAL = (PARALLEL, XARGS, MAKE, NINJA, TASK)
+_CANCELLED_BY_SIGNAL = (PARALLEL, XARGS, MAKE, NINJA, TASK)
 
 
-class _Again(msgspec.Struct, frozen=True):
-    """Of a second call: starts of what had begun before, those while the same command still ran; what never ended."""
+class _RepeatCounts(msgspec.Struct, frozen=True):
+    """Counts of a second call: repeated starts, those while the first start still ran, and jobs that never ended."""
 
     again: int
     at_once: int
@@ -49,29 +49,29 @@ class _Again(msgspec.Struct, frozen=True):
 
 
 def killed(setting: Setting) -> Iterator[Row]:
-    """The program is killed when half is done, and called again at once: which commands begin a second time."""
+    """Kill the program at half and call it again at once: count the commands that begin a second time."""
     graph = sleeps(_COMMANDS, _COMMAND_SECONDS)
     runners = runners_here()
-    found: dict[str, list[_Again]] = {runner.name: [] for runner in runners}
+    counts_by_runner: dict[str, list[_RepeatCounts]] = {runner.name: [] for runner in runners}
     for _ in range(setting.runs):
         for runner in runners:
-            found[runner.name].append(_killed_at_half(runner, graph, setting.scratch / runner.program))
+            counts_by_runner[runner.name].append(_killed_at_half(runner, graph, setting.scratch / runner.program))
     corpus = f"{setting.runs} kills, {_COMMANDS} sleeps each, {_SLOTS} slots"
     for runner in runners:
-        each = found[runner.name]
+        counts = counts_by_runner[runner.name]
         yield figure_row(
             "commands-killed",
             f"begun again after kill -9 at half: {runner.name}",
             corpus,
-            [sum(one.again for one in each)],
+            [sum(count.again for count in counts)],
             f"of {_COMMANDS * setting.runs}",
-            target=_NONE_AGAIN if runner is CODEBATCH else None,
-            peer=f"{sum(one.at_once for one in each)} while the same command ran; "
-            f"{sum(one.missing for one in each)} never ran to the end",
+            target=_NO_REPEATS if runner is CODEBATCH else None,
+            peer=f"{sum(count.at_once for count in counts)} while the same command ran; "
+            f"{sum(count.missing for count in counts)} never ran to the end",
         )
 
 
-def _killed_at_half(runner: Runner, graph: Graph, directory: Path) -> _Again:
+def _killed_at_half(runner: Runner, graph: Graph, directory: Path) -> _RepeatCounts:
     side = runner.side(graph, directory, _SLOTS)
     side.prepare()
     with _running(side.command, side) as first:
@@ -87,25 +87,25 @@ def _killed_at_half(runner: Runner, graph: Graph, directory: Path) -> _Again:
     return _count(graph, spans)
 
 
-def _count(graph: Graph, spans: Sequence[Span]) -> _Again:
-    of_job: dict[str, list[Span]] = {}
+def _count(graph: Graph, spans: Sequence[Span]) -> _RepeatCounts:
+    spans_by_job: dict[str, list[Span]] = {}
     for span in spans:
-        of_job.setdefault(span.name, []).append(span)
-    pairs = [pair for mine in of_job.values() for pair in itertools.pairwise(mine)]
-    return _Again(
+        spans_by_job.setdefault(span.name, []).append(span)
+    pairs = [pair for mine in spans_by_job.values() for pair in itertools.pairwise(mine)]
+    return _RepeatCounts(
         again=len(pairs),
         at_once=sum(before.ended is None or before.ended > after.began for before, after in pairs),
-        missing=sum(all(span.ended is None for span in of_job.get(job.name, [])) for job in graph),
+        missing=sum(all(span.ended is None for span in spans_by_job.get(job.name, [])) for job in graph),
     )
 
 
 def cancelled(setting: Setting) -> Iterator[Row]:
-    """Four commands are cancelled from another process: until the last is dead, beyond what they take to die."""
+    """Cancel four commands from another process: measure until the last is dead, minus the time they need to die."""
     graph = tuple(Job(name=f"t{number}", run=f"sh {_VICTIM}") for number in range(_SLOTS))
     for what, trap in _DYING.items():
         corpus = f"{_SLOTS} {what}"
         alone = sorted(_die_alone(setting.scratch / "alone", trap) for _ in range(setting.runs))[setting.runs // 2]
-        beside = f"alone they take {alone:.3f} s after SIGTERM"
+        peer = f"alone they take {alone:.3f} s after SIGTERM"
         cancel = [_cancel(setting.scratch / CODEBATCH.program, graph, trap) - alone for _ in range(setting.runs)]
         yield figure_row(
             "commands-cancelled",
@@ -114,21 +114,23 @@ def cancelled(setting: Setting) -> Iterator[Row]:
             cancel,
             "s",
             target=_CANCEL_SECONDS,
-            peer=beside,
+            peer=peer,
         )
-        for runner in _ASKED_BY_SIGNAL:
+        for runner in _CANCELLED_BY_SIGNAL:
             if runner.path() is None:
                 continue
-            ends = [_terminate(runner, setting.scratch / runner.program, graph, trap) for _ in range(setting.runs)]
-            dead = [seconds - alone for seconds in ends if seconds is not None]
-            left = f"; in {len(ends) - len(dead)} of {len(ends)} turns they lived on"
+            seconds_until_dead = [
+                _terminate(runner, setting.scratch / runner.program, graph, trap) for _ in range(setting.runs)
+            ]
+            dead = [seconds - alone for seconds in seconds_until_dead if seconds is not None]
+            left = f"; in {len(seconds_until_dead) - len(dead)} of {len(seconds_until_dead)} turns they lived on"
             yield figure_row(
                 "commands-cancelled",
                 f"SIGTERM to {runner.name} until the last is dead",
                 corpus,
                 dead or [_PEER_SECONDS_MAX],
                 "s",
-                peer=beside + (left if len(dead) < len(ends) else ""),
+                peer=peer + (left if len(dead) < len(seconds_until_dead) else ""),
             )
 
 
@@ -137,7 +139,7 @@ def _write_victim(directory: Path, trap: str) -> None:
 
 
 def _die_alone(directory: Path, trap: str) -> float:
-    """From SIGTERM to their groups until all are dead."""
+    """Return the seconds from SIGTERM to the process groups of the commands until all are dead."""
     directory.mkdir()
     _write_victim(directory, trap)
     here = [
@@ -171,7 +173,7 @@ def _cancel(directory: Path, graph: Graph, trap: str) -> float:
 
 
 def _terminate(runner: Runner, directory: Path, graph: Graph, trap: str) -> float | None:
-    """Seconds from SIGTERM to the program until its commands are dead; None where they live on."""
+    """Return the seconds from SIGTERM to the program until its commands are dead, or None if they survive."""
     side = runner.side(graph, directory, _SLOTS)
     side.prepare()
     _write_victim(directory, trap)
@@ -186,7 +188,7 @@ def _terminate(runner: Runner, directory: Path, graph: Graph, trap: str) -> floa
 
 @contextlib.contextmanager
 def _running(command: Sequence[str], side: Side) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that leads a session; what is left of its group is killed in the end."""
+    """Start a process that leads a session. On exit, kill the remaining processes of its group."""
     process = subprocess.Popen(
         list(command),
         cwd=side.cwd,
@@ -212,7 +214,7 @@ def _victims(directory: Path) -> list[int]:
 
 @contextlib.contextmanager
 def _victims_of(directory: Path, runner: Runner) -> Iterator[list[int]]:
-    """Descriptors of the commands, once all run; they are dead in the end."""
+    """Yield pidfds of the commands once all run. On exit, kill the commands."""
     _wait(lambda: len(_victims(directory)) == _SLOTS, runner.name)
     descriptors = [os.pidfd_open(pid) for pid in _victims(directory)]
     try:
@@ -229,9 +231,9 @@ def _all_dead(victims: Sequence[int], seconds_max: float) -> bool:
     return all(select.select([victim], [], [], max(0.0, deadline - time.monotonic()))[0] for victim in victims)
 
 
-def _wait(is_so: Callable[[], bool], whom: str) -> None:
+def _wait(condition: Callable[[], bool], program: str) -> None:
     deadline = time.monotonic() + _SECONDS_MAX
-    while not is_so():
+    while not condition():
         if time.monotonic() > deadline:
-            raise BrokenSideError(f"{whom} does not come so far in {_SECONDS_MAX:.0f} s")
+            raise BrokenSideError(f"{program} does not come so far in {_SECONDS_MAX:.0f} s")
         time.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Lists of tasks as people have them: a directory of markdown, and a long one in JSON lines; nothing is run."""
+"""Realistic task lists: a directory of Markdown files, and a long list in JSON lines. No task is run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _WORDS = "Some more words about what is to be done there, and how it is seen tha
 
 
 def lists(setting: Setting) -> Iterator[Row]:
-    """Measure both."""
+    """Measure a directory of Markdown files, then JSON lines."""
     yield from markdown(setting)
     yield from json_lines(setting)
 
 
 def markdown(setting: Setting) -> Iterator[Row]:
-    """`work analyze` of a thousand files, each of which needs two: as they are written, and by what they say, too."""
+    """Run `work analyze` on a thousand files that each need two others, with and without inference from their texts."""
     directory = setting.scratch / "tasks"
     directory.mkdir(exist_ok=True)
     for n in range(_FILES):
@@ -45,7 +45,7 @@ def markdown(setting: Setting) -> Iterator[Row]:
 
 
 def json_lines(setting: Setting) -> Iterator[Row]:
-    """`work run --dry-run` of 50,000 tasks in chains of ten."""
+    """Run `work run --dry-run` on 50,000 tasks in chains of ten."""
     path = setting.scratch / "many.jsonl"
     tasks = ({"id": f"t{n:05}", "run": "true", "needs": [f"t{n - 1:05}"] if n % _CHAIN else []} for n in range(_TASKS))
     path.write_text("".join(f"{json.dumps(task)}\n" for task in tasks), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which finding of one commit is which of another, hundreds of commits later: ours beside those of others."""
+"""Matching of the findings of two commits that are hundreds of commits apart: our algorithm compared with others."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from codebatch.operations.api.batch import Batch
 
 _SOURCE = "issue 15"
 _CPU = 6
-# Of what nobody touched, in percent.
+# Limits in percent of the untouched findings.
 _FALSE_NEW, _MISPAIRED, _HIDDEN_NEW = 0.02, 0.01, 0.02
 
-# As many findings as can be had: all of ruff's rules, and of other languages all that is called.
+# As many findings as possible: all rules of ruff, and every call in other languages.
 _RUFF = '[lint]\nselect = ["ALL"]\n'
 _CONFIGURATION = """
 [tasks.lint]
@@ -45,7 +45,7 @@ _CALLS = {
 
 
 class Score(NamedTuple):
-    """What a way to match gets wrong, in findings."""
+    """The errors of a matching algorithm, in findings."""
 
     untouched: int
     false_new: int
@@ -55,7 +55,7 @@ class Score(NamedTuple):
 
 
 def matching(setting: Setting) -> Iterator[Row]:
-    """Findings that nobody touched and that are called new, or another one, and new ones that are called old."""
+    """Count untouched findings that are called new or matched wrongly, and new findings that are called old."""
     if not setting.histories:
         yield SkippedRow(scenario="matching", what="findings", why="no --history was given")
     for history in setting.histories:
@@ -63,7 +63,7 @@ def matching(setting: Setting) -> Iterator[Row]:
         try:
             for commit in (history.old, history.new):
                 _run(setting, history, commit, tree, store, _with_all_rules())
-            yield from _of_history(history, store)
+            yield from _rows_for_history(history, store)
             yield _cost(setting, history, store, "cost, all rules")
             without(store)()
             for commit in (history.old, history.new):
@@ -96,21 +96,21 @@ def _run(
     answer(Side(name=side.name, command=["sh", "-c", '"$@" || [ $? = 3 ]', "-", *side.command], cwd=tree))
 
 
-def _of_history(history: History, store: Path) -> Iterator[Row]:
+def _rows_for_history(history: History, store: Path) -> Iterator[Row]:
     lines = LineMap(answer(_git(history, "histogram")), answer(_git(history, "myers")))
     with codebatch.open(store) as opened:
         old, new = opened.batch("latest~1", partial=True), opened.batch("latest", partial=True)
         sides, ours = _compared(old, new)
-    ways = {
+    matches_by_algorithm = {
         "ours": ours,
         "GitHub's": by_github(sides),
         "SonarQube's": by_sonarqube(sides, lines),
         "path, rule, line": by_place(sides),
     }
     truth = _truth(sides, lines)
-    for name, matches in ways.items():
+    for name, matches in matches_by_algorithm.items():
         score = _score(sides, lines, truth, matches)
-        found = f"{len(sides.old):,} findings, then {len(sides.new):,}; {score.untouched:,} untouched"
+        counts = f"{len(sides.old):,} findings, then {len(sides.new):,}; {score.untouched:,} untouched"
         for what, wrong, limit in (
             ("false new", score.false_new, _FALSE_NEW),
             ("mispaired", score.mispaired, _MISPAIRED),
@@ -119,7 +119,7 @@ def _of_history(history: History, store: Path) -> Iterator[Row]:
             target = Target(limit=limit, source=_SOURCE) if name == "ours" else None
             yield figure_row(
                 "matching", f"{name}: {what}", history.name, [100 * wrong / max(score.untouched, 1)], "%",
-                target=target, note=f"{wrong:,} of {found}; {score.new:,} called new",
+                target=target, note=f"{wrong:,} of {counts}; {score.new:,} called new",
             )  # fmt: skip
 
 
@@ -139,31 +139,34 @@ def _git(history: History, algorithm: Literal["histogram", "myers"]) -> Side:
 
 
 def _compared(old: Batch, new: Batch) -> tuple[Sides, Matches]:
-    """All findings of both, and which are one: those that both batches say alike at one path, and those paired."""
+    """Return all findings of both batches, and the matches.
+
+    Matches are the findings that both batches report alike at one path, and those that `match_findings` pairs.
+    """
     trees = TreeComparison(old.question.records, new.question.records)
-    told: tuple[dict[bytes, list[ReportedFinding]], dict[bytes, list[ReportedFinding]]] = (
+    differing: tuple[dict[bytes, list[ReportedFinding]], dict[bytes, list[ReportedFinding]]] = (
         defaultdict(list),
         defaultdict(list),
     )
     for task in trees.new.task_names:
-        for side, found in zip(told, differing_records(trees.old, trees.new, task, Diagnostic), strict=True):
-            for path, abouts in found.items():
+        for side, by_path in zip(differing, differing_records(trees.old, trees.new, task, Diagnostic), strict=True):
+            for path, abouts in by_path.items():
                 side[path] += [ReportedFinding(path, task, about) for about in abouts]
-    paired = match_findings(trees, *told)
+    paired = match_findings(trees, *differing)
     every = [sorted(map(_found, batch.diagnostics())) for batch in (old, new)]
-    numbers = [_numbers(found) for found in every]
+    numbers = [_numbers(by_path) for by_path in every]
     matches = {}
     for pair in paired.pairs:
         matches[numbers[1][_found(pair.new.about)].pop()] = numbers[0][_found(pair.old.about)].pop()
-    left = [Counter(map(_found, (each.about for each in side))) for side in (paired.old, paired.new)]
-    for each, places in numbers[1].items():
-        there = numbers[0].get(each, [])
-        for _ in range(left[1][each]):
+    unpaired = [Counter(map(_found, (finding.about for finding in side))) for side in (paired.old, paired.new)]
+    for finding, places in numbers[1].items():
+        old_places = numbers[0].get(finding, [])
+        for _ in range(unpaired[1][finding]):
             places.pop()
-        for _ in range(left[0][each]):
-            there.pop()
-        while places and there:
-            matches[places.pop()] = there.pop()
+        for _ in range(unpaired[0][finding]):
+            old_places.pop()
+        while places and old_places:
+            matches[places.pop()] = old_places.pop()
     contents = [_contents(trees, side, every[side]) for side in (0, 1)]
     return Sides(every[0], every[1], *contents), matches
 
@@ -180,43 +183,47 @@ def _found(about: Diagnostic) -> Found:
 
 
 def _contents(trees: TreeComparison, side: int, every: Sequence[Found]) -> dict[bytes, bytes]:
-    paths = {found.path for found in every}
+    paths = {finding.path for finding in every}
     return {path: trees.content("new" if side else "old", path) or b"" for path in paths}
 
 
 def _truth(sides: Sides, lines: LineMap) -> Matches:
-    """Those of one rule in one column of a line that nobody touched; of several those of one message, in order."""
-    there: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    """Match findings with equal rule and column on an untouched line. Prefer equal messages, then the order."""
+    old_by_place: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number in reversed(range(len(sides.old))):
-        found = sides.old[number]
-        place = lines.place(found.path, found.line)
+        finding = sides.old[number]
+        place = lines.place(finding.path, finding.line)
         if place is not None:
-            there[place, found.rule, found.column].append(number)
+            old_by_place[place, finding.rule, finding.column].append(number)
     matches: Matches = {}
-    for number, found in enumerate(sides.new):
-        left = there.get(((found.path, found.line), found.rule, found.column))
-        if left:
-            same = [each for each in left if sides.old[each].message == found.message]
-            matches[number] = same[-1] if same else left[-1]
-            left.remove(matches[number])
+    for number, finding in enumerate(sides.new):
+        candidates = old_by_place.get(((finding.path, finding.line), finding.rule, finding.column))
+        if candidates:
+            same = [candidate for candidate in candidates if sides.old[candidate].message == finding.message]
+            matches[number] = same[-1] if same else candidates[-1]
+            candidates.remove(matches[number])
     return matches
 
 
 def _score(sides: Sides, lines: LineMap, truth: Matches, matches: Matches) -> Score:
     known = {*truth.values()}
-    said = {(found.rule, place) for found in sides.old if (place := lines.place(found.path, found.line))}
+    old_rule_places = {
+        (finding.rule, place) for finding in sides.old if (place := lines.place(finding.path, finding.line))
+    }
     untouched = {
-        place for path, line in {(found.path, found.line) for found in sides.old} if (place := lines.place(path, line))
+        place
+        for path, line in {(finding.path, finding.line) for finding in sides.old}
+        if (place := lines.place(path, line))
     }
     false_new = mispaired = hidden = 0
-    for number, found in enumerate(sides.new):
+    for number, finding in enumerate(sides.new):
         match = matches.get(number)
         if number in truth:
             false_new += match is None
             mispaired += match is not None and not _are_alike(sides, match, truth[number])
         elif match is not None:
-            place = (found.path, found.line)
-            hidden += match in known or (place in untouched and (found.rule, place) not in said)
+            place = (finding.path, finding.line)
+            hidden += match in known or (place in untouched and (finding.rule, place) not in old_rule_places)
     return Score(len(truth), false_new, mispaired, hidden, len(sides.new) - len(matches))
 
 

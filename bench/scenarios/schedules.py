@@ -1,4 +1,4 @@
-"""How well work is spread: makespans in simulated time beside the best that could be, and real ones beside peers."""
+"""The quality of schedules: simulated makespans compared with a lower bound, and real ones compared with peers."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ class _Simulated(msgspec.Struct, frozen=True):
 
 
 def makespan(setting: Setting) -> Iterator[Row]:
-    """A million items in simulated time; once each, for nothing in it is left to chance."""
+    """Simulate a million items. One run each is enough, because the simulation is deterministic."""
     for skew in _SKEWS:
         for kind in ("exact", "wrong"):
             for jobs in _SIMULATED_JOBS:
                 side = setting.probe("makespan", "makespan", skew, str(_SIMULATED_ITEMS), str(jobs), kind)
-                found = msgspec.json.decode(answer(side), type=_Simulated)
+                simulated = msgspec.json.decode(answer(side), type=_Simulated)
                 bound = "max(largest, total / workers)" if kind == "exact" else "total / workers + largest"
                 yield figure_row(
                     "makespan",
                     f"{skew}, {kind} estimates, {jobs:,} workers",
                     f"{_SIMULATED_ITEMS:,} items",
-                    [found.makespan / found.bound],
+                    [simulated.makespan / simulated.bound],
                     f"x {bound}",
                     target=_MAKESPAN,
-                    note=f"{found.units:,} units, {found.steals:,} steals, {found.twice:.3%} done twice",
+                    note=f"{simulated.units:,} units, {simulated.steals:,} steals, {simulated.twice:.3%} done twice",
                 )
 
 
 def skews(setting: Setting) -> Iterator[Row]:
-    """The same costs for real, two processes, beside other executors; then tasks that do nothing."""
+    """Run the same costs in two real processes, compared with other executors; then tasks that do nothing."""
     for name, blocks in _workloads().items():
         tree, store, template = (setting.scratch / part for part in ("burn-tree", "burn-store", "burn-template"))
         for directory in (tree, template):
@@ -82,15 +82,15 @@ def skews(setting: Setting) -> Iterator[Row]:
 
 
 def _workloads() -> Mapping[str, Sequence[int]]:
-    chance = random.Random(1)
+    generator = random.Random(1)
     weights = {
         "all alike": [1.0] * _ITEMS,
-        "10 % x 20": [20.0 if chance.random() < 0.1 else 1.0 for _ in range(_ITEMS)],
+        "10 % x 20": [20.0 if generator.random() < 0.1 else 1.0 for _ in range(_ITEMS)],
         "one giant": [1.0] * (_ITEMS - 1) + [_ITEMS / 4],
-        "log-normal": [chance.lognormvariate(0.0, 1.5) for _ in range(_ITEMS)],
+        "log-normal": [generator.lognormvariate(0.0, 1.5) for _ in range(_ITEMS)],
     }
     blocks = _CPU_SECONDS * _BLOCKS_PER_SECOND
-    scaled = {name: [round(blocks * one / sum(each)) for one in each] for name, each in weights.items()}
+    scaled = {name: [round(blocks * cost / sum(costs)) for cost in costs] for name, costs in weights.items()}
     return {**scaled, "empty": [0] * _EMPTY_ITEMS}
 
 

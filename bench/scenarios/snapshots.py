@@ -1,4 +1,4 @@
-"""Taking snapshots: of a tree never seen, of a big one where nothing changed, and what they take on disk."""
+"""Snapshots: of a new tree, of a large unchanged tree, and their size on disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Taken(msgspec.Struct, frozen=True):
 
 
 def cold(setting: Setting) -> Iterator[Row]:
-    """A tree never seen, against `git add -A && git write-tree`; outside of git, and in a git work tree."""
+    """Compare a snapshot of a new tree with `git add -A && git write-tree`, outside of git and in a git work tree."""
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         try:
@@ -54,7 +54,7 @@ def cold(setting: Setting) -> Iterator[Row]:
 
 
 def again(setting: Setting) -> Iterator[Row]:
-    """A big work tree where nothing changed, against git's list and a bare lstat of each of its names."""
+    """Compare a snapshot of a large unchanged work tree with git's listing and an lstat of each path."""
     tree = setting.scratch / "tree"
     files = many_files(setting.corpora, tree)
     store = setting.scratch / "store"
@@ -89,7 +89,7 @@ def again(setting: Setting) -> Iterator[Row]:
 
 
 def store_size(setting: Setting) -> Iterator[Row]:
-    """What a snapshot, and a whole run, take on disk; beside the tree itself and a fresh `.git`."""
+    """Compare the size of a snapshot and of a whole run on disk with the tree itself and a fresh `.git`."""
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         store, git_dir = setting.scratch / "store", setting.scratch / "fresh.git"
@@ -136,7 +136,7 @@ def _sizes(
 
 
 def _git_add(tree: Path, git_dir: Path) -> Side:
-    """git over a tree with a new object store beside it, so that the tree stays as it is."""
+    """Return a side that adds a tree to a new git directory next to it, so that the tree stays unchanged."""
     git = shlex.join(["git", f"--git-dir={git_dir}", f"--work-tree={tree}"])
     script = f"{git} init --quiet && {git} add --all && {git} write-tree"
     return Side(name="git add", command=["sh", "-c", script], cwd=tree, prepare=without(git_dir))
@@ -148,7 +148,10 @@ def _append_line(path: Path) -> None:
 
 
 def _settle(setting: Setting, tree: Path, store: Path) -> None:
-    """Snapshot until no file is read any more: what was written a moment ago is distrusted at first."""
+    """Take snapshots until no file is read.
+
+    Files written a moment ago are read again, because their times are not trusted.
+    """
     for _ in range(_SETTLING_TURNS_MAX):
         side = setting.codebatch("snapshot", "snapshot", tree, "--store", store, "--json")
         if msgspec.json.decode(answer(side), type=_Taken).read_files == 0:

@@ -1,4 +1,4 @@
-"""Tasks that wait: whether a run starts the workers that are requested, and what that is worth."""
+"""Tasks that wait: whether a run starts as many workers as requested, and how much time that saves."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _DIRECTORIES = 20
 _JOBS = (8, 16, 32, 64)
 _SHARE_SECONDS = 40.0
 _SHORT_SECONDS = 0.05
-_OF_SHARE = Target(limit=1.15, source="SPEC.md Scheduling")
+_SHARE_TARGET = Target(limit=1.15, source="SPEC.md Scheduling")
 _TASK = REPOSITORY / "bench" / "probes" / "nap" / "nap.py"
 
 
 def many_workers(setting: Setting) -> Iterator[Row]:
-    """Files that wait, in all so long that each worker has 40 s of it; then 50 ms each, where starts weigh more."""
+    """Run files that wait 40 s in total for each worker; then files that wait 50 ms each, where starts weigh more."""
     root = setting.scratch / "waiting"
     for jobs in _JOBS:
-        yield from _row(setting, root, jobs, _SHARE_SECONDS * jobs / _FILES, _OF_SHARE)
+        yield from _row(setting, root, jobs, _SHARE_SECONDS * jobs / _FILES, _SHARE_TARGET)
     for jobs in _JOBS:
         yield from _row(setting, root, jobs, _SHORT_SECONDS, None)
 
@@ -64,5 +64,5 @@ def _make_project(root: Path, seconds: float) -> None:
 
 
 def workers_started(store: Path) -> int:
-    """How many workers the only run in a store started."""
+    """Return the number of workers that the only run in a store started."""
     return sum(path.read_bytes().count(b'"event":"spawned"') for path in store.glob("batches/*/journal/*"))

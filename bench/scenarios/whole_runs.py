@@ -1,4 +1,4 @@
-"""Whole runs: again with nothing changed, ten files, and beside tools that do a part of the work."""
+"""Whole runs: repeated with nothing changed, over ten files, and compared with tools that do a part of the work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SMALL_BYTES = range(200, 8000)
 
 
 def again(setting: Setting) -> Iterator[Row]:
-    """`run` where nothing changed, against the run before it into a store that did not exist."""
+    """Compare `run` with nothing changed with a cold run before it."""
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         store = setting.scratch / "store"
@@ -34,7 +34,7 @@ def again(setting: Setting) -> Iterator[Row]:
             cold = setting.codebatch("run, cold", "run", tree, "--store", store, "--quiet", prepare=without(store))
             warm = setting.codebatch("run, again", "run", tree, "--store", store, "--quiet")
             first, second = alternate([cold, warm], setting.runs)
-            # The larger of the two limits counts: as a ratio, for one column to hold.
+            # The larger of the two limits counts. It is expressed as a ratio so that one column can hold it.
             seconds = [usage.wall_s for usage in first]
             limit = max(_AGAIN_RATIO, _AGAIN_SECONDS / (sum(seconds) / len(seconds)))
             yield pair_row(
@@ -51,7 +51,7 @@ def again(setting: Setting) -> Iterator[Row]:
 
 
 def edited(setting: Setting) -> Iterator[Row]:
-    """`run` after one file was edited, and after 500 were all over the tree, against a cold run. CPU, for few wait."""
+    """Compare the CPU of `run` after one edited file, and after 500, with a cold run."""
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         store, fresh = setting.scratch / "store", setting.scratch / "fresh"
@@ -87,7 +87,7 @@ def _edit(files: Sequence[Path]) -> None:
 
 
 def ten_files(setting: Setting) -> Iterator[Row]:
-    """Ten small files of a corpus, from nothing to answers."""
+    """Run over ten small files of a corpus, from an empty store to the first screen."""
     for corpus in setting.corpora:
         tree, store = setting.scratch / "ten", setting.scratch / "store"
         tree.mkdir()
@@ -115,7 +115,7 @@ def ten_files(setting: Setting) -> Iterator[Row]:
 
 
 def _some_small(corpus: Corpus) -> list[Path]:
-    """Ten small source files, spread over a corpus; Python where there is enough of it."""
+    """Return ten small source files, spread over a corpus: Python files if there are enough."""
     small = [path for path in sorted(corpus.root.rglob("*.*")) if path.is_file() and not path.is_symlink()]
     small = [path for path in small if path.stat().st_size in _SMALL_BYTES and ".git" not in path.parts]
     python = [path for path in small if path.suffix == ".py"]
@@ -124,7 +124,7 @@ def _some_small(corpus: Corpus) -> list[Path]:
 
 
 def peers(setting: Setting) -> Iterator[Row]:
-    """A cold run beside tools that people would use for a part of what it does. No targets: they do less."""
+    """Compare a cold run with tools that people use for a part of its work. They do less, so there are no targets."""
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         store, old = setting.scratch / "store", setting.scratch / "old"
@@ -160,7 +160,7 @@ def _rivals(setting: Setting, tree: Path, old: Path) -> Iterator[tuple[str, Side
 
 
 def _old_run(console: Path, tree: Path, store: Path) -> Side:
-    """CodeBatch 1.0.2: the same four tasks, in the steps that it wants."""
+    """Return a side that runs the same four tasks with CodeBatch 1.0.2, in the steps that it needs."""
     script = f"""
         set -e
         '{console}' init '{store}'

@@ -1,4 +1,4 @@
-"""A tree that has changed, and a store with three older batches of it: settled, broken off, merged."""
+"""A changed tree, and a store with three older batches of it: settled, interrupted, merged."""
 
 from __future__ import annotations
 
@@ -33,30 +33,33 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    """`digests` are what a run over each tree should come to: `tree` has changed since, `elsewhere` is as it was."""
+    """A tree with a store of older batches.
+
+    `digests` has the expected result digests: the tree `tree` has changed since, `elsewhere` has not.
+    """
 
     root: Path
     digests: Mapping[str, str]
 
     @property
     def store(self) -> Path:
-        """It is never written to: what is tried is tried in a copy."""
+        """The original store. It is never written to: trials use a copy."""
         return self.root / "store"
 
     def copied(self, to: Path) -> Path:
-        """A store that has all that this one has, as further links: so it costs little."""
+        """Copy the store by hard links, which is fast."""
         shutil.rmtree(to, ignore_errors=True)
         shutil.copytree(self.store, to, symlinks=True, copy_function=os.link)
         return to
 
     def run(self, store: Path, *more: str, tree: str = "tree") -> Answer:
-        """`codebatch run TREE`."""
+        """Run `codebatch run TREE` in this process."""
         return ask(("run", str(self.root / tree), "--json", "-q", "--store", str(store), *more))
 
     def problem_of(self, answer: Answer, tree: str = "tree", *, may_say: Collection[str] = ()) -> str:
-        """What is wrong with what a run answered; nothing where all is well. `may_say` are errors that it may end with.
+        """Return what is wrong with the answer of a run, or an empty string. The run may end with the errors `may_say`.
 
-        What is damaged in an older batch is a miss, and no error.
+        Damage in an older batch is a cache miss, not an error.
         """
         if answer.status in (3, 4) and may_say and bool(answer.stdout) == (answer.status == 3):
             error = json.loads(answer.stderr.splitlines()[-1])["error"]
@@ -67,7 +70,7 @@ class Bases:
 
 
 def make_bases(root: Path) -> Bases:
-    """Each of the batches has something that no other one has."""
+    """Create the bases. Each batch has results that no other batch has."""
     tree, store = root / "tree", root / "store"
     bases = Bases(root=root, digests={})
     write(tree / "codebatch.toml", SETTINGS)
@@ -88,22 +91,24 @@ def make_bases(root: Path) -> Bases:
         for name in ("b.py", "d.ts"):
             write(tree / name, SOURCES[name])
         write(tree / "c.h", "int f(int b);\n")
-        anew = bases.run(root / "anew")
+        fresh = bases.run(root / "anew")
         shutil.rmtree(root / "anew")
-    states = [sorted(each.name for each in path.iterdir()) for path in sorted(store.glob("batches/*"))]
+    states = [sorted(entry.name for entry in path.iterdir()) for path in sorted(store.glob("batches/*"))]
     assert ["settled.json" in names for names in states] == [True, False, False]
     assert ["outcomes" in names for names in states] == [False, True, True]
-    digests = {"tree": anew, "elsewhere": latest}
-    return Bases(root=root, digests={name: json.loads(each.stdout)["result_digest"] for name, each in digests.items()})
+    digests = {"tree": fresh, "elsewhere": latest}
+    return Bases(
+        root=root, digests={name: json.loads(answer.stdout)["result_digest"] for name, answer in digests.items()}
+    )
 
 
 class Hung(BaseException):
-    """It did not end."""
+    """A command did not end in time."""
 
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """What takes too long has not ended. Raises Hung."""
+    """Raise Hung in the body if it does not end within the time limit."""
 
     def ring(*_: object) -> None:
         raise Hung

@@ -1,4 +1,4 @@
-"""The command line in an empty directory, and the promise that every test here ends with."""
+"""The command line in an empty directory, older batches, and the manifest of a directory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _bases(tmp_path_factory: pytest.TempPathFactory) -> Bases:
 
 @pytest.fixture
 def bases(_bases: Bases, monkeypatch: pytest.MonkeyPatch) -> Bases:
-    """A tree with older batches, whose configuration is that of the current directory."""
+    """A tree with older batches. The tree is the current directory, so its configuration applies."""
     monkeypatch.chdir(_bases.root / "tree")
     return _bases
 
 
 @pytest.fixture(scope="session")
 def digest_of_many(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The result digest of an undisturbed run over `make_many(..., 40)`, which every disturbed one must reach."""
+    """The result digest of an undisturbed run over `make_many(..., 40)`, which disturbed runs must reach."""
     root = tmp_path_factory.mktemp("undisturbed")
     make_many(root / "many", 40)
     digest = CommandLine(root)("run", "many", "--json").json["result_digest"]
@@ -42,8 +42,8 @@ def digest_of_many(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def manifest(root: Path) -> dict[str, tuple[int, str]]:
-    """What lies in a directory, by name: mode, and content or target. Stores in it are left out."""
-    found = {}
+    """Return the entries of a directory by path: mode, and digest or link target. Stores and `.git` are left out."""
+    entries = {}
     for directory, directories, files in os.walk(root):
         directories[:] = [name for name in directories if name not in (".codebatch", ".git", "store")]
         for name in (*directories, *files):
@@ -52,5 +52,5 @@ def manifest(root: Path) -> dict[str, tuple[int, str]]:
             content = os.readlink(path) if stat.S_ISLNK(mode) else ""
             if stat.S_ISREG(mode):
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
-            found[str(path.relative_to(root))] = (mode, content)
-    return found
+            entries[str(path.relative_to(root))] = (mode, content)
+    return entries

@@ -1,4 +1,4 @@
-"""Older batches that go, or that the disk refuses, while results are taken over from them."""
+"""Older batches that are removed or become unreadable while results are reused from them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tests.support.crashes import Meant, from_call, is_write, refused, refused_f
 from tests.support.inline_workers import inline
 
 TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "4"))
-"""Of each test; 0: at each call that there is."""
+"""The number of calls to sample for each test. If it is 0, each call is tried."""
 
 
 def sample_calls(count: int) -> list[int]:
-    """Which calls of so many."""
+    """Return a sample of the numbers below `count`."""
     return sorted(random.Random(count).sample(range(count), min(count, TRIALS) if TRIALS else count))
 
 
 def count_calls(bases: Bases, store: Path, is_meant: Meant) -> int:
-    """How many calls of a run are meant."""
+    """Return the number of matching calls of a run."""
     count = 0
 
     def watch(operation: Operation) -> None:
@@ -68,7 +68,7 @@ def test_base_removed_during_a_read_is_a_cache_miss(bases: Bases, tmp_path: Path
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES], ids=errno.errorcode.get)
 def test_unreadable_base_is_a_cache_miss_or_reported(bases: Bases, tmp_path: Path, number: int) -> None:
-    """Told is a batch.json that may be that of the batch to go on with, and what cannot be written as a batch goes."""
+    """Only two errors are reported: an unreadable batch.json of a batch to resume, and failed writes during removal."""
     store = tmp_path / "store"
     is_meant = is_in_a_base(store, os.listdir(bases.store / "batches"))
     wrong = []
@@ -78,7 +78,7 @@ def test_unreadable_base_is_a_cache_miss_or_reported(bases: Bases, tmp_path: Pat
             answer = bases.run(store)
         problem = bases.problem_of(answer, may_say=("store_error", "store_unwritable"))
         if "store_error" in answer.stderr and "/batch.json: " not in answer.stderr:
-            problem = f"what is no more than a miss is told: {answer.stderr}"
+            problem = f"a cache miss is reported as an error: {answer.stderr}"
         with inline():
             problem = problem or bases.problem_of(bases.run(store))
         if problem:
@@ -116,7 +116,7 @@ def test_refused_write_ends_a_reusing_run_and_the_next_run_completes(
 
 
 class _LimitedLinks(RealCalls):
-    """A file gets so many names and no more."""
+    """Calls with a limit on the number of hard links of a file."""
 
     def __init__(self, names_max: int) -> None:
         super().__init__()
@@ -132,7 +132,10 @@ class _LimitedLinks(RealCalls):
 
 @pytest.mark.parametrize("names_max", [2, 3, 7])
 def test_shard_file_beyond_the_link_limit_is_copied(bases: Bases, tmp_path: Path, names_max: int) -> None:
-    """ext4 gives a file 65,000 names, others 1,023 or fewer: what is shared, what is committed, what is leased."""
+    """ext4 allows 65,000 names for a file, other file systems 1,023 or fewer.
+
+    The limit is hit by reused results, commits and leases.
+    """
     store = bases.copied(tmp_path / "store")
     with inline():
         executed = json.loads(bases.run(bases.copied(tmp_path / "other")).stdout)["executed"]
@@ -141,8 +144,8 @@ def test_shard_file_beyond_the_link_limit_is_copied(bases: Bases, tmp_path: Path
         answer = bases.run(store)
         assert not bases.problem_of(answer)
         assert json.loads(answer.stdout)["executed"] == executed
-        assert few.refused["results"] > 0, "of what is taken over"
-        assert few.refused["outcomes"] > 0 or names_max > 5, "of commits"
+        assert few.refused["results"] > 0, "no reused result hit the link limit"
+        assert few.refused["outcomes"] > 0 or names_max > 5, "no commit hit the link limit"
         assert json.loads(bases.run(store).stdout)["action"] == "up to date"
     with inline(_LimitedLinks(names_max)):
         assert not bases.problem_of(bases.run(store, "--again"))
@@ -151,7 +154,7 @@ def test_shard_file_beyond_the_link_limit_is_copied(bases: Bases, tmp_path: Path
 
 @permissions_bind
 def test_read_only_base_is_reused(bases: Bases, tmp_path: Path) -> None:
-    """As in a store of which the older part lies on a disk that is read-only, or is another user's."""
+    """The older part of a store may be on a read-only disk or belong to another user."""
     store = bases.copied(tmp_path / "store")
     for path in [*store.glob("batches/*/**"), *store.glob("batches/batch-*")]:
         path.chmod(path.stat().st_mode & 0o555)

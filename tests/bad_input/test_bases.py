@@ -1,10 +1,11 @@
-"""Older batches that are damaged in every way: what is taken over from them is right, or it is said what is damaged.
+"""Older batches with any kind of damage: reused results are right, or the damage is reported.
 
-Each file of a settled, of a broken off and of a merged batch, and of what they need, is cut, flipped, zeroed, deleted,
-made of another format, or replaced by what is no file; each directory goes or is replaced. Then `run` of a tree that
-has changed, or of one elsewhere that is as this one was, comes to what a run into an empty store does. It may say only
-what was planted, what is like nothing else in the store, and (with status 3) which objects are lost. A sample;
-CODEBATCH_DAMAGED_BASES says how many trials of each file and kind, for a longer look.
+Each file of a settled, an interrupted and a merged batch, and of what they need, is cut, flipped, zeroed, deleted,
+changed to another format, or replaced by something that is not a file. Each directory is removed or replaced. Then
+`run` of a changed tree, or of an unchanged tree at another path, must have the result of a run into an empty store.
+Errors may only report what was planted, data that exists once in the store, and (with status 3) lost objects.
+
+The tests draw a sample. CODEBATCH_DAMAGED_BASES sets the number of trials for each file and kind, for longer tests.
 """
 
 from __future__ import annotations
@@ -67,20 +68,24 @@ def make_fifo(path: Path, chance: random.Random) -> None:
 
 
 def make_link(path: Path, chance: random.Random) -> None:
-    """To what it was, under another name."""
+    """Replace an entry by a link to it under another name."""
     path.rename(path.with_name("moved"))
     path.symlink_to(path.with_name("moved"))
 
 
 def swap(path: Path, chance: random.Random) -> None:
-    """For a sound file of the same kind."""
-    others = [each for each in path.parent.iterdir() if each != path and each.is_file() and each.suffix == path.suffix]
+    """Replace the contents by those of an undamaged file of the same kind."""
+    others = [
+        path_of_kind
+        for path_of_kind in path.parent.iterdir()
+        if path_of_kind != path and path_of_kind.is_file() and path_of_kind.suffix == path.suffix
+    ]
     if others:
         path.write_bytes(chance.choice(others).read_bytes())
 
 
 def make_another_format(path: Path, chance: random.Random) -> None:
-    """With a sound checksum, where it is a document."""
+    """Increase the format number. A document gets a valid checksum."""
     data = path.read_bytes()
     body, mark, _ = data.rpartition(b',"checksum"')
     if mark and body.startswith(b'{"format":') and data.count(b"\n") == 1:
@@ -93,12 +98,12 @@ def make_another_format(path: Path, chance: random.Random) -> None:
 DAMAGES: tuple[Damage, ...] = (
     cut, flip, copy_half, delete, make_directory, make_fifo, make_link, swap, make_another_format,
 )  # fmt: skip
-OF_DIRECTORIES: tuple[Damage, ...] = (delete, make_directory, make_file, make_fifo, make_link)
+DIRECTORY_DAMAGES: tuple[Damage, ...] = (delete, make_directory, make_file, make_fifo, make_link)
 PLANTED = (make_directory, make_file, make_fifo, make_link)
 
 
 def unlink_from_other_stores(store: Path, name: Path) -> None:
-    """Have a file, under all its names here, be another one than that in the store that this one was linked from."""
+    """Separate a file from its hard links in other stores, and keep the links inside this store."""
     if (store / name).is_dir():
         return
     inode, data = (store / name).stat().st_ino, (store / name).read_bytes()
@@ -111,19 +116,25 @@ def unlink_from_other_stores(store: Path, name: Path) -> None:
 
 
 def trials(store: Path) -> Iterator[tuple[Path, Damage, random.Random]]:
-    """A sample of all that lies in a store with each damage; or all of it, some kinds many times."""
+    """Yield a sample of all entries of a store and kinds of damage.
+
+    If TRIALS is set, yield all, some kinds repeatedly.
+    """
     every = []
     for path in sorted(path for path in store.rglob("*") if not path.is_symlink()):
         if path.is_dir() or path.stat().st_size:
-            every += [(path, damage) for damage in (OF_DIRECTORIES if path.is_dir() else DAMAGES)]
+            every += [(path, damage) for damage in (DIRECTORY_DAMAGES if path.is_dir() else DAMAGES)]
     chosen = every * TRIALS if TRIALS else random.Random(1).sample(every, SAMPLE)
     for number, (path, damage) in enumerate(chosen):
         if number < len(every) or damage in (cut, flip, swap):
             yield path.relative_to(store), damage, random.Random(number)
 
 
-def may_say(name: Path, damage: Damage) -> tuple[str, ...]:
-    """The errors where there is what no store has, or there is nothing else to take it from: all else is a miss."""
+def allowed_errors(name: Path, damage: Damage) -> tuple[str, ...]:
+    """Return the errors that a run may report: for planted entries, or if data exists nowhere else.
+
+    Other damage is a miss.
+    """
     if damage in PLANTED or str(name) in (layout.STORE_FILE, layout.UNTRUSTED_FILE):
         return "store_foreign", "store_corrupt"
     return ("batch_incomplete",) if layout.OBJECTS in name.parts else ()
@@ -131,18 +142,18 @@ def may_say(name: Path, damage: Damage) -> tuple[str, ...]:
 
 def test_damaged_bases_yield_no_wrong_result(bases: Bases, tmp_path: Path) -> None:
     wrong = []
-    tried = 0
+    trial_count = 0
     for name, damage, chance in trials(bases.store):
         store = bases.copied(tmp_path / "store")
         unlink_from_other_stores(store, name)
         damage(store / name, chance)
-        tried += 1
+        trial_count += 1
         tree = chance.choice(["tree", "tree", "elsewhere"])
         try:
             with inline(), ending():
-                problem = bases.problem_of(bases.run(store, tree=tree), tree, may_say=may_say(name, damage))
+                problem = bases.problem_of(bases.run(store, tree=tree), tree, may_say=allowed_errors(name, damage))
         except Hung:
             problem = "it hangs"
         if problem:
             wrong.append(f"{damage.__name__} {name}, {tree}: {problem}")
-    assert not wrong, f"{len(wrong)} of {tried}:\n" + "\n".join(wrong[:40])
+    assert not wrong, f"{len(wrong)} of {trial_count}:\n" + "\n".join(wrong[:40])

@@ -1,4 +1,4 @@
-"""Collecting by the command line: at the end of runs, beside runs, in stores that cannot be written."""
+"""Garbage collection by the command line: after runs, during runs, and in stores that cannot be written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEEP_ONE = "[store]\nkeep = 1\n"
 
 
 def _run_three_times(codebatch: CommandLine) -> list[str]:
-    """Runs of three versions of a tree; what each says on standard error."""
+    """Run codebatch on three versions of a tree, and return the standard error of each run."""
     write(codebatch.directory / "tree" / "same.py", "y = 1\n")
     notes = []
     for version in range(3):
@@ -29,11 +29,11 @@ def _run_three_times(codebatch: CommandLine) -> list[str]:
 def test_run_retains_the_configured_number_of_batches_and_names_removed_batches(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", KEEP_ONE)
     notes = _run_three_times(codebatch)
-    (left,) = codebatch("batch", "list", "--json").json
+    (retained,) = codebatch("batch", "list", "--json").json
     assert "collected" not in notes[0]
-    said = [line for each in notes[1:] for line in each.splitlines() if line.startswith("collected 1 batch")]
-    assert len(said) == 2
-    assert left["batch_id"] not in "".join(said)
+    lines = [line for note in notes[1:] for line in note.splitlines() if line.startswith("collected 1 batch")]
+    assert len(lines) == 2
+    assert retained["batch_id"] not in "".join(lines)
     assert codebatch("query", "outputs", "--json").records
     assert codebatch("gc", "--json").json["batches"] == []
     assert codebatch("config", "show", "--json").json["store"]["value"] == {"keep": 1}
@@ -80,7 +80,7 @@ def test_invalid_store_configuration_is_rejected(codebatch: CommandLine, wrong: 
     assert codebatch("config", "show", "--json", status=2).error["code"] == "invalid_configuration"
 
 
-def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+def _processes_of_run(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     coordinator = psutil.Process(process.pid)
     return [*coordinator.children(recursive=True), coordinator]
 
@@ -89,8 +89,8 @@ def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 def test_gc_does_not_affect_a_stopped_run(codebatch: CommandLine, digest_of_many: str) -> None:
     make_many(codebatch.directory / "many", 40)
     process = codebatch.start("run", "many", "-j", "2", "--json")
-    wait_until(lambda: len(live_worker_pids(codebatch.directory / ".codebatch")) > 0, "a worker is at work")
-    family = _family(process)
+    wait_until(lambda: len(live_worker_pids(codebatch.directory / ".codebatch")) > 0, "a worker is alive")
+    family = _processes_of_run(process)
     for one in family:
         one.send_signal(signal.SIGSTOP)
     assert codebatch("gc", "--keep", "1", "--json", status=4).error["code"] == "store_in_use"
@@ -106,12 +106,12 @@ def test_gc_does_not_affect_a_stopped_run(codebatch: CommandLine, digest_of_many
 def test_stopped_worker_locks_the_store_only_while_its_coordinator_lives(
     codebatch: CommandLine, digest_of_many: str
 ) -> None:
-    """The batch is not over, so nothing of it goes, nor of its bases."""
+    """The batch is not finished, so neither the batch nor its bases are removed."""
     make_many(codebatch.directory / "many", 40)
     codebatch("run", "many", "--task", "parse", "-q")
     process = codebatch.start("run", "many", "-j", "2", "--json")
-    wait_until(lambda: len(live_worker_pids(codebatch.directory / ".codebatch")) > 0, "a worker is at work")
-    workers = _family(process)[:-1]
+    wait_until(lambda: len(live_worker_pids(codebatch.directory / ".codebatch")) > 0, "a worker is alive")
+    workers = _processes_of_run(process)[:-1]
     for worker in workers:
         worker.send_signal(signal.SIGSTOP)
     assert codebatch("gc", "--json", status=4).error["code"] == "store_in_use"
@@ -147,11 +147,11 @@ def test_older_batches_are_settled_and_still_answer(codebatch: CommandLine) -> N
     _run_three_times(codebatch)
     ids = [row["batch_id"] for row in codebatch("batch", "list", "--json").json]
     batches = codebatch.directory / ".codebatch" / "batches"
-    assert [(batches / each / "settled.json").exists() for each in ids] == [True, True, False]
-    before = [_answers(codebatch, each) for each in (ids[0], ids[2])]
+    assert [(batches / batch_id / "settled.json").exists() for batch_id in ids] == [True, True, False]
+    before = [_answers(codebatch, batch_id) for batch_id in (ids[0], ids[2])]
     assert codebatch("gc", "--json").json["settled"] == [ids[2]]
     assert codebatch("gc").lines == ["nothing to remove"]
-    assert [_answers(codebatch, each) for each in (ids[0], ids[2])] == before
+    assert [_answers(codebatch, batch_id) for batch_id in (ids[0], ids[2])] == before
     assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"
     (outputs,) = (batches / ids[2] / "outputs").iterdir()
     (outputs / "manifest.json").unlink()
@@ -179,19 +179,22 @@ def test_concurrent_runs_collections_and_queries_succeed(codebatch: CommandLine)
     tree = codebatch.directory / "tree"
     make_many(tree, 10)
     codebatch("run", "tree", "--pipeline", "parse")
-    said: dict[str, set[str]] = {"gc": set(), "files": set()}
+    error_codes: dict[str, set[str]] = {"gc": set(), "files": set()}
     for version in range(3):
         write(tree / "a.py", f"x = {version}\n")
         running = codebatch.start("run", "tree", "--pipeline", "parse", "--json")
         while running.poll() is None:
-            for command, codes in said.items():
-                asked = codebatch.ends(command, "--json")
-                is_answer = asked.status in (0, 3)  # Of a batch that is not done yet, which is said.
-                codes.add("" if is_answer else asked.error["code"])
-                assert asked.json if is_answer else not asked.stdout
+            for command, codes in error_codes.items():
+                answer = codebatch.ends(command, "--json")
+                is_answer = answer.status in (
+                    0,
+                    3,
+                )  # A batch that is still running gives an incomplete answer and says so.
+                codes.add("" if is_answer else answer.error["code"])
+                assert answer.json if is_answer else not answer.stdout
         assert codebatch.finish(running).json["status"] == "COMPLETED"
-    assert said["gc"] <= {"", "store_in_use"}
-    assert said["files"] <= {"", "unknown_id"}
+    assert error_codes["gc"] <= {"", "store_in_use"}
+    assert error_codes["files"] <= {"", "unknown_id"}
     codebatch("gc")
     assert len(codebatch("files", "--json").records) == 11
     assert len(codebatch("batch", "list", "--json").json) == 1

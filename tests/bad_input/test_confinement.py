@@ -1,4 +1,4 @@
-"""Below a confined root nothing is reached through a link, whatever is done to a path."""
+"""Below a confined root, no link is followed, whatever is done to a path."""
 
 from __future__ import annotations
 

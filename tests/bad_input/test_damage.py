@@ -1,4 +1,4 @@
-"""A store whose bytes were cut, flipped or deleted: told, never believed, and no more is lost than what was damaged."""
+"""A store whose bytes were cut, flipped or deleted: damage is reported, never returned, and no other data is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.command_line import CommandLine, copy_project, make_project, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DamagedProject:
-    """A project, and its store with one batch in it."""
+    """A project and its store with one batch."""
 
     codebatch: CommandLine
     store: Path
@@ -29,7 +29,7 @@ class DamagedProject:
         return self.store / "batches" / self.batch_id
 
     def one(self, pattern: str) -> Path:
-        """The first file of the store that fits a pattern."""
+        """Return the first file of the store that matches a pattern."""
         return min(self.store.glob(pattern))
 
     @property
@@ -38,24 +38,24 @@ class DamagedProject:
 
     @property
     def snapshot_of_batch(self) -> str:
-        """The snapshot of the batch, however many others there are."""
-        found = json.loads((self.batch / "batch.json").read_bytes())["snapshot_id"]
-        assert isinstance(found, str)
-        return found
+        """The ID of the batch's snapshot, even if the store has other snapshots."""
+        snapshot_id = json.loads((self.batch / "batch.json").read_bytes())["snapshot_id"]
+        assert isinstance(snapshot_id, str)
+        return snapshot_id
 
     def largest_segment(self) -> Path:
-        """The results of the worker that did most."""
+        """Return the segment of the worker with the most results."""
         return max(self.store.glob("batches/*/results/*.seg"), key=lambda path: path.stat().st_size)
 
     def unmerge(self) -> None:
-        """Take the merged outputs away, as if the coordinator had died before it merged."""
+        """Remove the merged outputs, as if the coordinator had died before it merged."""
         shutil.rmtree(self.batch / "outputs")
         (self.batch / "outputs").mkdir()
 
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> DamagedProject:
-    """Copied by every test that damages it."""
+    """The undamaged project. Each test that damages it uses a copy."""
     root = tmp_path_factory.mktemp("pristine")
     codebatch = CommandLine(root)
     make_project(root)
@@ -71,7 +71,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> DamagedProject:
 
 @pytest.fixture
 def stored(pristine: DamagedProject, tmp_path: Path) -> DamagedProject:
-    """A copy to damage, and to name: a copy that is found is not believed."""
+    """A copy to damage. The environment names its store, because a copied store is not trusted otherwise."""
     copy_project(pristine.codebatch.directory, tmp_path)
     return DamagedProject(
         codebatch=CommandLine(tmp_path, {"CODEBATCH_STORE": str(tmp_path / ".codebatch")}),
@@ -100,7 +100,7 @@ def delete(path: Path) -> None:
 
 
 def make_foreign(path: Path) -> None:
-    """A byte that no UTF-8 begins with."""
+    """Write a byte that cannot begin a UTF-8 sequence."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] = 0xFF
     path.write_bytes(bytes(data))
@@ -118,7 +118,7 @@ def test_damaged_pack_is_reported_and_repaired_by_the_next_run(
     damage(stored.one("objects/*.pack"))
     codebatch = stored.codebatch
     ended = codebatch("run", "--batch", "latest", "--json")
-    assert ended.json["result_digest"] == stored.digest, "what is merged is not touched by it"
+    assert ended.json["result_digest"] == stored.digest, "damage must not affect merged outputs"
     new = codebatch("batch", "init", "--json").json["batch_id"]
     broken = codebatch("run", "--batch", new, "--no-cache", "--json", status=3)
     assert broken.json["status"] in ("PARTIAL", "FAILED")
@@ -140,8 +140,8 @@ def test_damaged_snapshot_is_reported_and_repaired_by_the_next_snapshot(
 ) -> None:
     damage(stored.one(f"snapshots/*/{name}"))
     for reference in (stored.snapshot_id, "latest"):
-        told = stored.codebatch("files", "--snapshot", reference, "--json", status=4)
-        assert told.error["code"] == "store_corrupt"
+        ended = stored.codebatch("files", "--snapshot", reference, "--json", status=4)
+        assert ended.error["code"] == "store_corrupt"
     stored.codebatch("snapshot", ".")
     assert len(stored.codebatch("files", "--snapshot", "latest", "--json").json) == 9
     assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
@@ -161,12 +161,12 @@ def test_damaged_snapshot_document_affects_no_other_snapshot(
     assert stored.snapshot_of_batch in listed.notes
     for latest in (codebatch("files", "--snapshot", "latest"), codebatch("files", "--snapshot", sound)):
         assert latest.lines == ["broken.py", "main.py"]
-    made = codebatch("batch", "init", "--json")
-    assert made.json["snapshot_id"] == sound
-    assert f"{stored.snapshot_of_batch} skipped" in made.notes
-    told = codebatch("files", "--snapshot", stored.snapshot_of_batch, "--json", status=4)
-    assert told.error["code"] == "store_corrupt"
-    codebatch("query", "outputs", "--batch", stored.batch_id)  # Merged outputs stand on their own.
+    created = codebatch("batch", "init", "--json")
+    assert created.json["snapshot_id"] == sound
+    assert f"{stored.snapshot_of_batch} skipped" in created.notes
+    ended = codebatch("files", "--snapshot", stored.snapshot_of_batch, "--json", status=4)
+    assert ended.error["code"] == "store_corrupt"
+    codebatch("query", "outputs", "--batch", stored.batch_id)  # Merged outputs do not depend on the snapshot.
 
 
 @every_damage
@@ -183,31 +183,31 @@ def test_damaged_segment_is_reported_and_a_new_batch_has_the_same_result(
 ) -> None:
     stored.unmerge()
     damage(stored.largest_segment())
-    told = stored.codebatch("run", ".", "--json", status=4).error
-    assert told["code"] == "store_corrupt"
-    assert "--again" in told["hint"]
+    error = stored.codebatch("run", ".", "--json", status=4).error
+    assert error["code"] == "store_corrupt"
+    assert "--again" in error["hint"]
     ended = stored.codebatch("run", ".", "--again", "--json").json
     assert ended["result_digest"] == stored.digest
 
 
 def test_flipped_byte_in_a_segment_is_never_returned(stored: DamagedProject) -> None:
-    """An item table is checked by the merge; records are copied, and checked whenever they are read.
+    """The merge checks item tables. Records are copied, and checked when they are read.
 
-    What says nothing of any file is not read for an answer: then that is as it was.
+    Data that belongs to no file is not read for an answer. If it is damaged, the answer is unchanged.
     """
     right = stored.codebatch("query", "outputs", "--json").records
     segment = stored.largest_segment()
     sound = segment.read_bytes()
-    told = 0
+    trials = 0
     for place in range(8, len(sound), len(sound) // 6):
         stored.unmerge()
         segment.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
-        ran = stored.codebatch.ends("run", "--json", "-q")
-        asked = stored.codebatch.ends("query", "outputs", "--json")
-        assert 4 in (ran.status, asked.status), f"byte {place}: {ran.status}, {asked.status}"
-        assert asked.status == 4 or asked.records == right
-        told += 1
-    assert told >= 6
+        ended = stored.codebatch.ends("run", "--json", "-q")
+        answer = stored.codebatch.ends("query", "outputs", "--json")
+        assert 4 in (ended.status, answer.status), f"byte {place}: {ended.status}, {answer.status}"
+        assert answer.status == 4 or answer.records == right
+        trials += 1
+    assert trials >= 6
 
 
 @every_damage
@@ -215,9 +215,9 @@ def test_damaged_plan_affects_only_its_batch(stored: DamagedProject, damage: Cal
     stored.unmerge()
     damage(stored.batch / "plan.json")
     for command in ("status", "run --batch latest", "summary"):
-        told = stored.codebatch(*command.split(), "--json", status=4).error
-        assert told["code"] == "store_corrupt", command
-        assert "plan.json" in told["message"]
+        error = stored.codebatch(*command.split(), "--json", status=4).error
+        assert error["code"] == "store_corrupt", command
+        assert "plan.json" in error["message"]
     assert [row["status"] for row in stored.codebatch("batch", "list", "--json").json] == ["DAMAGED"]
     ended = stored.codebatch("run", ".", "--json")
     assert "skipped" in ended.notes
@@ -234,9 +234,9 @@ def test_a_damaged_batch_file_hides_no_other_batch(stored: DamagedProject, damag
     listed = {row["batch_id"]: row["status"] for row in stored.codebatch("batch", "list", "--json").json}
     assert listed[ended["batch_id"]] == "COMPLETED"
     assert listed[stored.batch_id] == "DAMAGED"
-    told = stored.codebatch("status", "--batch", stored.batch_id, "--json", status=4).error
-    assert told["code"] == "store_corrupt"
-    assert f"remove {stored.batch}" in told["hint"]
+    error = stored.codebatch("status", "--batch", stored.batch_id, "--json", status=4).error
+    assert error["code"] == "store_corrupt"
+    assert f"remove {stored.batch}" in error["hint"]
 
 
 @every_damage
@@ -247,9 +247,9 @@ def test_latest_is_the_latest_readable_batch(stored: DamagedProject, damage: Cal
     write(stored.store / "batches" / "batch-of-cookies" / "batch.json", "{}")
     assert codebatch("status", "--json").json["batch_id"] == other
     damage(stored.store / "batches" / other / "batch.json")
-    told = codebatch("status", "--json", "-q")
-    assert told.json["batch_id"] == latest
-    assert f"{other} skipped" in told.notes
+    ended = codebatch("status", "--json", "-q")
+    assert ended.json["batch_id"] == latest
+    assert f"{other} skipped" in ended.notes
     assert codebatch("run", ".", "--json").json["batch_id"] == latest
     statuses = {row["batch_id"]: row["status"] for row in codebatch("batch", "list", "--json").json}
     assert statuses == {stored.batch_id: "COMPLETED", latest: "COMPLETED", other: "DAMAGED"}
@@ -260,9 +260,9 @@ def test_latest_is_the_latest_readable_batch(stored: DamagedProject, damage: Cal
 
 def test_store_without_a_readable_batch_names_the_batch_to_remove(stored: DamagedProject) -> None:
     empty(stored.batch / "batch.json")
-    told = stored.codebatch("status", "--json", status=4).error
-    assert told["code"] == "store_corrupt"
-    assert f"remove {stored.batch}" in told["hint"]
+    error = stored.codebatch("status", "--json", status=4).error
+    assert error["code"] == "store_corrupt"
+    assert f"remove {stored.batch}" in error["hint"]
     shutil.rmtree(stored.batch)
     assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
@@ -292,13 +292,13 @@ def test_damaged_holders_and_leases_have_no_effect(stored: DamagedProject, damag
 def test_damaged_manifest_is_reported_and_can_be_merged_again(
     stored: DamagedProject, damage: Callable[[Path], None]
 ) -> None:
-    """As the hint says: remove the directory, resume."""
+    """The procedure is that of the hint: remove the directory, then resume."""
     damage(stored.one("batches/*/outputs/*/manifest.json"))
-    told = stored.codebatch("summary", "--json", status=4).error
-    assert told["code"] == "store_corrupt"
+    error = stored.codebatch("summary", "--json", status=4).error
+    assert error["code"] == "store_corrupt"
     outputs = stored.one("batches/*/outputs/*")
     assert (
-        told["hint"]
+        error["hint"]
         == f"remove the directory {outputs}, then resume with: codebatch resume --batch {stored.batch.name}"
     )
     shutil.rmtree(outputs)
@@ -314,9 +314,9 @@ def test_damaged_outputs_are_reported_and_repaired_as_the_hint_says(
     path = stored.one(f"batches/*/outputs/*/{task}/*.jsonl.zst")
     sound = path.read_bytes()
     damage(path)
-    told = stored.codebatch("inspect", "native/main.c", "--json", status=4).error
-    assert told["code"] == "store_corrupt"
-    stored.codebatch(*told["hint"].partition(": codebatch ")[2].split())
+    error = stored.codebatch("inspect", "native/main.c", "--json", status=4).error
+    assert error["code"] == "store_corrupt"
+    stored.codebatch(*error["hint"].partition(": codebatch ")[2].split())
     assert path.read_bytes() == sound
     stored.codebatch("inspect", "native/main.c")
 
@@ -342,8 +342,8 @@ def test_rebuildable_directories_may_be_deleted(stored: DamagedProject) -> None:
     assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
 
-def longer(outcome: TaskOutcome) -> TaskOutcome:
-    """The same outcome, as if it covered an item more."""
+def extend_outcome(outcome: TaskOutcome) -> TaskOutcome:
+    """Return the same outcome, as if it covered one more item."""
     return msgspec.structs.replace(outcome, end=outcome.end + 1)
 
 
@@ -352,7 +352,9 @@ def test_inconsistent_outcome_is_executed_again(stored: DamagedProject, task: st
     register = stored.one(f"batches/*/outcomes/*.{task}.r1")
     commit = decode_commit(register.read_bytes())
     outcomes = tuple(
-        longer(one) if not one.parts else msgspec.structs.replace(one, parts=tuple(map(longer, one.parts)))
+        extend_outcome(one)
+        if not one.parts
+        else msgspec.structs.replace(one, parts=tuple(map(extend_outcome, one.parts)))
         for one in commit.outcomes
     )
     register.write_bytes(encode_commit(msgspec.structs.replace(commit, outcomes=outcomes)))
@@ -370,16 +372,16 @@ def test_references_reports_files_that_it_could_not_search(
     assert len(whole) == 1
     damage(stored.one("objects/*.pack"))
     stored.one("objects/*.idx").unlink()
-    told = stored.codebatch("references", "main", "--json", status=3)
-    assert "incomplete: " in told.notes
-    assert told.json["complete"] is False
-    assert [row for row in told.json["records"] if row not in whole] == []
+    ended = stored.codebatch("references", "main", "--json", status=3)
+    assert "incomplete: " in ended.notes
+    assert ended.json["complete"] is False
+    assert [row for row in ended.json["records"] if row not in whole] == []
     stored.codebatch("run", ".")
     assert stored.codebatch("references", "main", "--json").records == whole
 
 
 def test_shards_of_a_finished_batch_come_from_its_manifest(stored: DamagedProject) -> None:
-    """The registers are what it was made of, and no longer what it rests on."""
+    """The batch was made from the registers but does not depend on them."""
     for project in ("parse", "lint"):
         whole = stored.codebatch("shards", "--task", project, "--json").json
         assert {row["status"] for row in whole} == {"done"}
@@ -390,18 +392,18 @@ def test_shards_of_a_finished_batch_come_from_its_manifest(stored: DamagedProjec
 
 def test_outputs_of_another_batch_are_rejected(stored: DamagedProject) -> None:
     other = stored.codebatch("run", "src", "--json").json
-    theirs = stored.store / "batches" / other["batch_id"] / "outputs"
+    other_outputs = stored.store / "batches" / other["batch_id"] / "outputs"
     stored.unmerge()
     (stored.batch / "settled.json").unlink()
-    shutil.copytree(theirs, stored.batch / "outputs", dirs_exist_ok=True)
-    told = stored.codebatch("summary", "--batch", stored.batch_id, "--json", status=4).error
-    assert "belongs to another batch" in told["message"]
+    shutil.copytree(other_outputs, stored.batch / "outputs", dirs_exist_ok=True)
+    error = stored.codebatch("summary", "--batch", stored.batch_id, "--json", status=4).error
+    assert "belongs to another batch" in error["message"]
 
 
 def test_batch_with_a_missing_snapshot_is_damaged(stored: DamagedProject) -> None:
     shutil.rmtree(stored.one("snapshots/snap-*"))
-    for asked in ("inspect native/main.c", "files"):
-        told = stored.codebatch(*asked.split(), "--json", status=4).error
-        assert told["code"] == "store_corrupt"
+    for command in ("inspect native/main.c", "files"):
+        error = stored.codebatch(*command.split(), "--json", status=4).error
+        assert error["code"] == "store_corrupt"
     assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
     stored.codebatch("files")

@@ -1,4 +1,4 @@
-"""Odd environments: each ends with the documented status, and where the work is done it is the same work."""
+"""Unusual environments: each run ends with the documented status, and a run that completes has the same result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.command_line import SCRIPT, CommandLine, Ended, write, write_
 RUN = "codebatch --store store run tree --json"
 AFTER = f"{sys.executable} -c 'import os, signal, sys; {{}}; os.execvp(sys.argv[1], sys.argv[1:])' {RUN}"
 WORKERS = count_text(min(usable_cores(), 5), "worker")
-"""That a run over the tree may have: three files, and two tasks of project scope."""
+"""The number of workers of a run over the tree, which has three files and two project tasks."""
 UNSHARE = shutil.which("unshare") if os.geteuid() == 0 else None
 
 SAME = {
@@ -77,7 +77,7 @@ def digest(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def here(tmp_path: Path) -> CommandLine:
-    """The command line beside a small tree."""
+    """The command line in a directory with a small tree."""
     return CommandLine(_make(tmp_path))
 
 
@@ -142,7 +142,7 @@ def test_run_works_without_proc(here: CommandLine, digest: str) -> None:
 
 @pytest.mark.parametrize("module", ["codebatch.cli.framework.exit", "click", "msgspec"])
 def test_ctrl_c_during_imports_prints_no_traceback(here: CommandLine, module: str) -> None:
-    """The signal comes as soon as a module is looked for."""
+    """The signal is sent when a module is about to be imported."""
     write(
         here.directory / "site" / "sitecustomize.py",
         "import os, signal, sys\n"
@@ -157,10 +157,12 @@ def test_ctrl_c_during_imports_prints_no_traceback(here: CommandLine, module: st
 
 
 def test_slow_modules_are_not_imported_before_signal_handling() -> None:
-    """`typing` alone takes as long as all the rest does."""
+    """The import of `typing` alone takes as long as all other imports."""
     code = "import codebatch.__main__, sys; print(*sys.modules)"
-    told = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, encoding="utf-8").stdout
-    assert {"typing", "click", "msgspec"}.isdisjoint(told.split())
+    modules = subprocess.run(
+        [sys.executable, "-I", "-c", code], check=True, capture_output=True, encoding="utf-8"
+    ).stdout
+    assert {"typing", "click", "msgspec"}.isdisjoint(modules.split())
 
 
 def test_tools_started_by_tasks_receive_ctrl_c(here: CommandLine) -> None:
@@ -176,8 +178,8 @@ def test_tools_started_by_tasks_receive_ctrl_c(here: CommandLine) -> None:
     write_own_task(here.directory, "own", code)
     ended = here.finish(here.start("run", "tree", "--json"))
     assert json.loads(ended.stdout)["status"] == "COMPLETED"
-    said = {row["metric"] for row in here("query", "outputs", "--task", "own", "--json").records}
-    assert said == {"True True True"}
+    metrics = {row["metric"] for row in here("query", "outputs", "--task", "own", "--json").records}
+    assert metrics == {"True True True"}
 
 
 def test_ignored_ctrl_c_remains_ignored(here: CommandLine, digest: str) -> None:
@@ -190,7 +192,7 @@ def test_ignored_ctrl_c_remains_ignored(here: CommandLine, digest: str) -> None:
 
 
 def test_modules_of_the_current_directory_are_imported_only_by_python_m(codebatch: CommandLine) -> None:
-    """Python's rule for `-m`, which SECURITY.md names with the ways around it."""
+    """Python defines this rule for `-m`. SECURITY.md documents it and the ways to avoid it."""
     write(codebatch.directory / "codebatch.py", "print('theirs')\n")
     module = f"{sys.executable} %s -m codebatch --version"
     assert codebatch.shell(module % "").text == "theirs\n"

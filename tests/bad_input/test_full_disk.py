@@ -1,4 +1,4 @@
-"""A disk that fills up at every write that there is: exit 4, and a store that a later run completes."""
+"""A disk that fills up at any write: the run exits with 4, and a later run completes the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUNS_MAX = 100
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own in memory, made with one page; grown with `resize`."""
+    """A separate file system in memory with few pages. `resize` changes their number."""
     if shutil.which("mount") is None:
         pytest.skip("mount(8) is not installed")
     disk = tmp_path / "disk"
@@ -35,7 +35,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def resize(disk: Path, pages: int) -> None:
-    """Give a disk another size. One that is fuller than that stays as it is."""
+    """Change the size of a disk. If the disk uses more than this, it keeps its size."""
     subprocess.run(["mount", "-o", f"remount,size={pages * PAGE_BYTES}", disk], capture_output=True, check=True)
 
 
@@ -47,7 +47,7 @@ def used_pages(disk: Path) -> int:
 def test_full_disk_ends_each_run_with_4_and_more_pages_make_progress(
     small_disk: Path, digest_of_many: str, tmp_path: Path
 ) -> None:
-    """Each run may write one page more than the one before it. The last one completes what all of them began."""
+    """Each run may write one page more than the run before it. The last run completes what the others began."""
     codebatch = CommandLine(tmp_path)
     make_many(tmp_path / "many", 40)
     store = small_disk / "store"
@@ -64,7 +64,7 @@ def test_full_disk_ends_each_run_with_4_and_more_pages_make_progress(
         refusals.append(ended.error["message"])
     else:
         pytest.fail("never completed")
-    assert len({message.rpartition("/")[0] for message in refusals}) > 1, "it was refused in several places"
+    assert len({message.rpartition("/")[0] for message in refusals}) > 1, "all writes were refused in the same place"
     assert codebatch("status", "--store", store, "--json").json["result_digest"] == digest_of_many
 
 

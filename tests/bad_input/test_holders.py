@@ -1,4 +1,4 @@
-"""Holders whose files are damaged or gone: the lock alone says who lives, and nobody waits for the dead."""
+"""Holders with damaged or missing files: only the lock shows whether they are alive, and dead holders block nobody."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ID = HolderId("a" * 32)
 SHARD = ShardId("0123abcd")
 
 
-def _holder(root: Path) -> HolderRegistration:
+def _make_holder(root: Path) -> HolderRegistration:
     about = HolderFile(holder=ID, role="worker", pid=os.getpid(), host=this_host(), since_ns=1)
     return HolderRegistration(RealFiles(), root, about)
 
@@ -38,7 +38,7 @@ def make_foreign(path: Path) -> None:
 
 
 def rename_holder(path: Path) -> None:
-    """Another's file in the place of this one's, byte by byte sound."""
+    """Replace the file by the valid file of another holder."""
     other = HolderFile(holder=HolderId("b" * 32), role="worker", pid=1, host=this_host(), since_ns=1)
     (path.parent.parent / "other").mkdir()
     HolderRegistration(RealFiles(), path.parent.parent / "other", other).close()
@@ -48,16 +48,16 @@ def rename_holder(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [cut, empty, make_foreign, rename_holder], ids=lambda damage: str(damage.__name__))
 def test_damaged_holder_is_alive_while_its_lock_is_held(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    holder = _holder(tmp_path)
+    holder = _make_holder(tmp_path)
     assert holder.try_lease(SHARD, 0, 3)
     damage(tmp_path / "holders" / ID)
     for _ in range(2):
         reader = LeaseReader(RealFiles(), tmp_path)
         lease = reader.read_leases()[SHARD, 0]
         assert (lease.epoch, lease.is_live) == (3, True)
-        ((found, is_live),) = reader.read_holders()
-        assert (found.holder, found.role, is_live) == (ID, "worker", True)
-        if damage is not rename_holder:  # A sound file is believed, whoever it names.
+        ((holder_file, is_live),) = reader.read_holders()
+        assert (holder_file.holder, holder_file.role, is_live) == (ID, "worker", True)
+        if damage is not rename_holder:  # A valid file is trusted, whichever holder it names.
             assert lease.holder.holder == ID
     holder.close()
     reader = LeaseReader(RealFiles(), tmp_path)
@@ -67,7 +67,7 @@ def test_damaged_holder_is_alive_while_its_lock_is_held(tmp_path: Path, damage: 
 
 
 def test_damaged_lease_without_a_known_holder_is_dead(tmp_path: Path) -> None:
-    holder = _holder(tmp_path)
+    holder = _make_holder(tmp_path)
     assert holder.try_lease(SHARD, 7, 2)
     (tmp_path / "holders" / ID).unlink()
     assert LeaseReader(RealFiles(), tmp_path).read_leases()[SHARD, 7].holder.holder == ID

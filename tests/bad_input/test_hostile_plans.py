@@ -1,4 +1,4 @@
-"""Plans that somebody planted in a store that is named: what they say is written nowhere outside."""
+"""Plans that an attacker planted in a store that the user names: nothing is written outside of the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.command_line import CommandLine, write
 
 
 def _forge_plan(batch: Path, forged_contexts: dict[str, bytes]) -> None:
-    """Project configuration of ruff, and other contexts of every file, with all digests as they are to be."""
+    """Replace the plan by one with the project's ruff configuration and forged contexts. All digests are valid."""
     plan = decode_plan((batch / "plan.json").read_bytes())
     tasks: list[PlannedTask] = []
     keys: dict[str, Digest] = {}

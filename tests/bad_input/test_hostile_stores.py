@@ -1,6 +1,6 @@
-"""Stores that somebody planted: in a tree that is cloned or unpacked, or beside it. Each can hurt nobody.
+"""Stores that an attacker planted in a cloned or unpacked tree, or beside it, cause no harm.
 
-Every row ends with the same question: is all that lies outside of the store as it was, to the byte?
+Most tests check that no byte outside of the store has changed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def commit(codebatch: CommandLine, repository: Path) -> None:
 
 @pytest.fixture
 def finished(codebatch: CommandLine) -> Path:
-    """A finished store in `evil/project/.codebatch`, over a tree with one error, with what may be hurt beside it."""
+    """Return a complete store in `evil/project/.codebatch`.
+
+    Its tree has one error. A directory beside it has a file that must not be lost.
+    """
     write(codebatch.directory / "outside" / HEX / "precious", "do not lose me\n")
     project = codebatch.directory / "evil" / "project"
     write(project / "bad.py", BROKEN)
@@ -59,7 +62,7 @@ def finished(codebatch: CommandLine) -> Path:
     return project / ".codebatch"
 
 
-# --- What came with the tree is not believed ---------------------------------------------------------------------
+# --- A store that came with the tree is not trusted ---------------------------------------------------------------
 
 
 @with_git
@@ -75,9 +78,9 @@ def test_cloned_store_with_links_writes_nothing_outside(codebatch: CommandLine, 
     commit(codebatch, evil)
     git(codebatch, evil.parent, "clone", "-q", "evil", "clone")
     before = manifest(codebatch.directory)
-    told = codebatch("run", ".", "--json", cwd=evil.parent / "clone", status=4).error
-    assert told["code"] == "store_foreign"
-    assert "--store" in told["hint"]
+    error = codebatch("run", ".", "--json", cwd=evil.parent / "clone", status=4).error
+    assert error["code"] == "store_foreign"
+    assert "--store" in error["hint"]
     assert manifest(codebatch.directory) == before
     assert precious.read_text() == "SECRET\n"
 
@@ -96,7 +99,7 @@ def test_store_link_in_a_clone_creates_no_store(codebatch: CommandLine) -> None:
         assert manifest(codebatch.directory) == before
     (evil / ".codebatch").unlink()
     (evil / ".codebatch").symlink_to("../empty")
-    codebatch("run", ".", "-q", "--store", ".codebatch", cwd=evil)  # Named, it is the user's own.
+    codebatch("run", ".", "-q", "--store", ".codebatch", cwd=evil)  # The user trusts a store by naming it.
     assert (codebatch.directory / "empty" / "store.json").is_file()
 
 
@@ -130,10 +133,10 @@ def test_delivered_store_is_untrusted_unless_named(
     target = codebatch.directory / "target"
     deliver(codebatch, finished.parent, target)
     for command in ("run .", "errors", "summary", "status", "batch list", "init", "snapshot ."):
-        told = codebatch(*command.split(), "--json", cwd=target, status=4).error
-        assert told["code"] == "store_foreign", command
-        assert "--store" in told["hint"]
-        assert "CODEBATCH_STORE" in told["hint"]
+        error = codebatch(*command.split(), "--json", cwd=target, status=4).error
+        assert error["code"] == "store_foreign", command
+        assert "--store" in error["hint"]
+        assert "CODEBATCH_STORE" in error["hint"]
     batch = ("--batch", next((target / ".codebatch" / "batches").glob("batch-*")).name)
     assert "syntax-error" in codebatch("errors", *batch, "--store", ".codebatch", cwd=target).text
     variable = CommandLine(codebatch.directory, {"CODEBATCH_STORE": ".codebatch"})
@@ -145,9 +148,9 @@ def test_store_moves_with_its_project_and_survives_permission_changes(codebatch:
     finished.parent.parent.rename(moved)
     subprocess.run(["chmod", "-R", "go-rwx", moved], check=True)
     subprocess.run(["touch", *(moved / "project" / ".codebatch").iterdir()], check=True)
-    told = codebatch("errors", "--json", cwd=moved / "project", status=3).error
-    assert told["code"] == "no_batch"
-    # The tree lies elsewhere, so it is looked at again; what is in the store is used.
+    error = codebatch("errors", "--json", cwd=moved / "project", status=3).error
+    assert error["code"] == "no_batch"
+    # The tree is at a new path, so it is listed again. The results in the store are reused.
     assert codebatch("run", ".", "--json", cwd=moved / "project").json["executed"] == 0
     assert "syntax-error" in codebatch("errors", cwd=moved / "project").text
 
@@ -156,16 +159,16 @@ def test_store_moves_with_its_project_and_survives_permission_changes(codebatch:
 @pytest.mark.parametrize("name", ["", "store.json"])
 def test_store_of_another_user_is_untrusted(codebatch: CommandLine, finished: Path, name: str) -> None:
     os.chown(finished / name, 4242, -1)
-    told = codebatch("errors", "--json", cwd=finished.parent, status=4).error
-    assert told["code"] == "store_foreign"
-    assert "another user" in told["message"]
+    error = codebatch("errors", "--json", cwd=finished.parent, status=4).error
+    assert error["code"] == "store_foreign"
+    assert "another user" in error["message"]
     codebatch("errors", "--store", ".codebatch", cwd=finished.parent)
 
 
 @with_git
 @pytest.mark.parametrize("kind", ["plain", "version 4", "split", "linked work tree", "no git at hand", "sha256"])
 def test_store_tracked_by_git_is_untrusted(codebatch: CommandLine, kind: str) -> None:
-    """git overwrites ignored files without a word, so a pull may put a forged batch into a store that is ours."""
+    """git overwrites ignored files silently, so a pull may put a forged batch into the user's own store."""
     top = codebatch.directory / "top"
     write(top / ".clang-format", "x")
     write(top / "vendor" / ".codebatch" / "readme", "not a store, and not this one")
@@ -191,12 +194,12 @@ def test_store_tracked_by_git_is_untrusted(codebatch: CommandLine, kind: str) ->
     if kind == "no git at hand":
         codebatch.environment["PATH"] = str(codebatch.directory)
     for command in ("errors", "run ."):
-        told = codebatch(*command.split(), "--json", cwd=project, status=4).error
-        assert told["code"] == "store_foreign"
-        assert "git tracks" in told["message"]
+        error = codebatch(*command.split(), "--json", cwd=project, status=4).error
+        assert error["code"] == "store_foreign"
+        assert "git tracks" in error["message"]
     shutil.rmtree(top / ".codebatch")
-    told = codebatch("run", ".", "--json", cwd=project, status=4).error
-    assert told["hint"].endswith(f"git{' -C ../top' * (project != top)} rm -r --cached .codebatch")
+    error = codebatch("run", ".", "--json", cwd=project, status=4).error
+    assert error["hint"].endswith(f"git{' -C ../top' * (project != top)} rm -r --cached .codebatch")
     assert not (top / ".codebatch").exists()
     subprocess.run(["git", "rm", "-qr", "--cached", ".codebatch"], cwd=top, check=True)
     codebatch("run", ".", "-q", cwd=project)
@@ -206,7 +209,7 @@ def test_store_tracked_by_git_is_untrusted(codebatch: CommandLine, kind: str) ->
 @pytest.mark.parametrize("kind", ["a gitfile that leads nowhere", "no index", "a broken index", "not a repository"])
 def test_store_below_an_unreadable_git_repository_is_trusted(codebatch: CommandLine, kind: str) -> None:
     write(codebatch.directory / "bad.py", BROKEN)
-    if kind == "a gitfile that leads nowhere":  # As in a submodule that is mounted alone.
+    if kind == "a gitfile that leads nowhere":  # This is the state of a submodule that is mounted alone.
         write(codebatch.directory / ".git", "gitdir: ../.git/modules/x\n")
     elif kind == "not a repository":
         (codebatch.directory / ".git").mkdir()
@@ -221,7 +224,10 @@ def test_store_below_an_unreadable_git_repository_is_trusted(codebatch: CommandL
 @with_git
 @pytest.mark.parametrize("seed", range(8))
 def test_git_index_search_finds_every_store_path(codebatch: CommandLine, seed: int) -> None:
-    """Against what git was told, on names around the store's; that git is asked once too often is no fault."""
+    """Compare with the names that were added to the index, which are similar to the store's.
+
+    A superfluous query of git is not an error.
+    """
     chance = random.Random(seed)
     around = (".a", ".codebatch-", ".codebatch.", ".codebatc", ".codebatchignore", "sub/.codebatch-", "sub/a", "!", "z")
     names = {f"{chance.choice(around)}{chance.randrange(10**9)}" for _ in range((0, 1, 40, 4000)[seed % 4])}
@@ -258,24 +264,27 @@ def test_concurrent_store_creators_all_own_the_store(codebatch: CommandLine) -> 
         assert len(codebatch("snapshot", "list", "--json", cwd=place).json) == 1
 
 
-# --- A store that is named is believed, and still nothing in it is reached through a link ---------------------------
+# --- A store that is named is trusted, but no link in it is followed -----------------------------------------------
 
 
 def _entries(store: Path) -> list[str]:
-    """One of each kind of file and directory in a store."""
+    """Return one entry of each kind of file and directory in a store."""
     batch = next((store / "batches").iterdir())
-    found = ["batches", "objects", "snapshots", "cache", "locks", "locks/store", "store.json"]
+    entries = ["batches", "objects", "snapshots", "cache", "locks", "locks/store", "store.json"]
     for directory in ("objects", "snapshots", "cache"):
-        found += [f"{directory}/{item.name}" for item in (store / directory).iterdir()]
-    found += [str(item.relative_to(store)) for item in (batch, *batch.iterdir())]
+        entries += [f"{directory}/{item.name}" for item in (store / directory).iterdir()]
+    entries += [str(item.relative_to(store)) for item in (batch, *batch.iterdir())]
     for kind in (*(path for path in batch.iterdir() if path.is_dir()), next((batch / "outputs").iterdir())):
         by_suffix = {item.suffix: item for item in kind.iterdir()}
-        found += [str(item.relative_to(store)) for item in by_suffix.values()]
-    return [*found, str(next(batch.glob("outputs/*/parse/*")).relative_to(store))]
+        entries += [str(item.relative_to(store)) for item in by_suffix.values()]
+    return [*entries, str(next(batch.glob("outputs/*/parse/*")).relative_to(store))]
 
 
 def _status(codebatch: CommandLine, *arguments: str) -> int:
-    """The status of a command that may do its work or refuse, and nothing else. What starts no worker runs in here."""
+    """Return the exit status of a command, which must be 0 or 4.
+
+    Commands that start no worker run in this process.
+    """
     if arguments[0] == "run":
         forked = run_forked([SCRIPT, *arguments], Path.cwd(), codebatch.environment, DEADLINE_SECONDS)
         assert forked is not None
@@ -293,7 +302,7 @@ def _status(codebatch: CommandLine, *arguments: str) -> int:
 def test_linked_store_entries_are_rejected_or_ignored(
     codebatch: CommandLine, finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever is replaced by a link to itself, elsewhere: it is refused or not looked at, and nothing is written."""
+    """Each entry is replaced by a link to its moved original: it is rejected or ignored, and nothing is written."""
     monkeypatch.chdir(finished.parent)
     pristine = codebatch.directory / "pristine" / ".codebatch"
     shutil.copytree(finished, pristine, symlinks=True)
@@ -327,7 +336,10 @@ def test_run_creates_nothing_through_a_link(codebatch: CommandLine, place: str) 
 
 @pytest.mark.parametrize("place", ["scratch", "holders", "journal", "leases", "results", "outcomes", "outputs"])
 def test_planted_batch_removes_and_writes_nothing_outside(codebatch: CommandLine, place: str) -> None:
-    """The planter knows the id of a dead worker, for he wrote its file, and names a directory of his victim's so."""
+    """The attacker wrote the file of a dead worker, so they know its ID.
+
+    They give this name to a directory of the victim.
+    """
     write(codebatch.directory / "outside" / HEX / "precious", "do not lose me\n")
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     codebatch("snapshot", "tree", "--store", "store", "-q")
@@ -343,8 +355,8 @@ def test_planted_batch_removes_and_writes_nothing_outside(codebatch: CommandLine
     (batch / place).rmdir() if not any((batch / place).iterdir()) else None
     (batch / place).symlink_to("../../../outside")
     before = manifest(codebatch.directory)
-    told = codebatch("run", "--batch", "latest", "--store", "store", "--json", status=4).error
-    assert told["code"] == "store_foreign"
+    error = codebatch("run", "--batch", "latest", "--store", "store", "--json", status=4).error
+    assert error["code"] == "store_foreign"
     assert manifest(codebatch.directory) == before
 
 
@@ -356,11 +368,11 @@ def _fifo(path: Path) -> None:
 
 
 def _socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
+    with socket.socket(socket.AF_UNIX) as endpoint:
         here = os.open(".", os.O_RDONLY)
         try:
-            os.chdir(path.parent)  # The name of a socket is short.
-            made.bind(path.name)
+            os.chdir(path.parent)  # A socket's path may only be short.
+            endpoint.bind(path.name)
         finally:
             os.chdir(here)
             os.close(here)
@@ -401,16 +413,16 @@ def test_special_file_in_a_batch_is_never_waited_for(
         content = path.read_bytes()
         path.unlink()
         make(path)
-        asked = codebatch.ends("errors", "--batch", batch.name, "--store", finished, "--json")
-        assert asked.status == 0 or (asked.status, asked.error["code"]) == (4, "store_foreign"), path
-        # A file of the very snapshot that is to be published is in the way, unless a file can take its place.
+        ended = codebatch.ends("errors", "--batch", batch.name, "--store", finished, "--json")
+        assert ended.status == 0 or (ended.status, ended.error["code"]) == (4, "store_foreign"), path
+        # A file of the snapshot to be published is an obstacle, unless another file can replace it.
         is_in_the_way = path.parent == snapshot and path.is_dir()
         codebatch("run", finished.parent, "--store", finished, "--json", status=4 if is_in_the_way else 0)
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         path.write_bytes(content)
 
 
-# --- A store that was begun ----------------------------------------------------------------------------------------
+# --- An incomplete store -------------------------------------------------------------------------------------------
 
 
 def test_only_known_leftovers_count_as_an_unfinished_store(codebatch: CommandLine) -> None:
@@ -450,10 +462,10 @@ def test_unreadable_store_is_reported(tmp_path: Path) -> None:
     for path in (batch / "batch.json", batch / "outputs", batch, tmp_path / ".codebatch" / "store.json"):
         mode = path.stat().st_mode
         path.chmod(0)
-        told = codebatch("errors", "--json", "--store", ".codebatch", status=4).error
+        error = codebatch("errors", "--json", "--store", ".codebatch", status=4).error
         path.chmod(mode)
-        assert told["code"] == "store_error", path
-        assert "cannot read" in told["message"]
+        assert error["code"] == "store_error", path
+        assert "cannot read" in error["message"]
 
 
 @permissions_bind

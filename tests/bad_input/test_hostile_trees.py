@@ -1,4 +1,4 @@
-"""Trees that somebody made to harm whoever looks at them: each is taken, or refused with a reason, and soon."""
+"""Trees that were made to harm codebatch: each is accepted, or rejected with a reason, in limited time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG_NAME = "a" * 60
 def run_within_the_time_limit(
     codebatch: CommandLine, *arguments: str | Path, status: int = 0, cwd: Path | None = None
 ) -> Ended:
-    """A command, which ends as expected and long before anybody would call it hung."""
+    """Run a command that must end with a status, before it would seem to hang."""
     ended = subprocess.run(
         [SCRIPT, *arguments],
         cwd=cwd or codebatch.directory,
@@ -40,21 +40,23 @@ def git(tree: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=tree, check=True, capture_output=True)
 
 
-def taken(codebatch: CommandLine) -> list[str]:
-    """The paths of the latest snapshot, sorted."""
-    place = directory_of_store(codebatch)
-    (snapshot,) = codebatch("snapshot", "list", "--json", cwd=place).json
-    return [row["path"] for row in codebatch("files", "--snapshot", snapshot["snapshot_id"], "--json", cwd=place).json]
+def snapshot_paths(codebatch: CommandLine) -> list[str]:
+    """Return the paths of the latest snapshot, sorted."""
+    directory = directory_of_store(codebatch)
+    (snapshot,) = codebatch("snapshot", "list", "--json", cwd=directory).json
+    return [
+        row["path"] for row in codebatch("files", "--snapshot", snapshot["snapshot_id"], "--json", cwd=directory).json
+    ]
 
 
 def directory_of_store(codebatch: CommandLine) -> Path:
-    """The directory that has the store: the tree if it is a git work tree that was run."""
+    """Return the directory that contains the store: the tree if it is a git work tree that was run."""
     tree = codebatch.directory / "tree"
     return tree if (tree / ".codebatch").is_dir() else codebatch.directory
 
 
 def replace_in_index(tree: Path, old: bytes, new: bytes) -> None:
-    """Another name of the same length, as no git would write it."""
+    """Replace a name in the git index by one of the same length, which git itself would not write."""
     index = tree / ".git" / "index"
     data = index.read_bytes()[:-20].replace(old, new)
     index.write_bytes(data + hashlib.sha1(data, usedforsecurity=False).digest())
@@ -169,10 +171,14 @@ def write_many_lines(name: str, line: str) -> Callable[[Path], object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`make` is given a tree with an `a.py`. `entries` are the other files taken, None where that does not matter."""
+    """A case of a hostile tree.
+
+    `make` receives a tree with an `a.py`. `entries` are the other files that are accepted, or None if they do not
+    matter.
+    """
 
     make: Callable[[Path], object]
-    said: str = ""
+    message: str = ""
     entries: tuple[str, ...] | None = ()
     status: int = 0
     command: str = "snapshot"
@@ -181,21 +187,25 @@ class Row:
 
 CANNOT_BE = "lists the invalid path"
 ROWS = {
-    "index leads out": Row(make=lead_out, said=CANNOT_BE),
-    "index has .git": Row(make=take_the_configuration, said=CANNOT_BE),
-    "index has .GIT": Row(make=take_the_configuration_in_capitals, said=CANNOT_BE),
-    "index has ./": Row(make=name_this_directory, said=CANNOT_BE),
-    "index is absolute": Row(make=name_what_is_absolute, said=CANNOT_BE),
-    "index has //": Row(make=double_the_slash, said=CANNOT_BE, entries=("d/e.py",)),
-    "index is cut": Row(make=cut_the_index, said="by a directory walk"),
+    "index leads out": Row(make=lead_out, message=CANNOT_BE),
+    "index has .git": Row(make=take_the_configuration, message=CANNOT_BE),
+    "index has .GIT": Row(make=take_the_configuration_in_capitals, message=CANNOT_BE),
+    "index has ./": Row(make=name_this_directory, message=CANNOT_BE),
+    "index is absolute": Row(make=name_what_is_absolute, message=CANNOT_BE),
+    "index has //": Row(make=double_the_slash, message=CANNOT_BE, entries=("d/e.py",)),
+    "index is cut": Row(make=cut_the_index, message="by a directory walk"),
     "nested index is cut": Row(
-        make=spoil_a_nested_index, said="inner are listed by a directory walk", entries=("inner/b.py",)
+        make=spoil_a_nested_index, message="inner are listed by a directory walk", entries=("inner/b.py",)
     ),
-    "fifo .gitignore": Row(make=put_a_fifo(".gitignore"), said="skipped 1 fifo"),
-    "fifo .codebatchignore": Row(make=put_a_fifo(".codebatchignore"), said="skipped 1 fifo"),
-    "fifo .gitattributes": Row(make=put_a_fifo(".gitattributes"), said="skipped 1 fifo", command="run", entries=None),
-    "fifo .gitignore in git": Row(make=put_a_fifo_in_git, said="git waits for a FIFO"),
-    "fifo in git's include": Row(make=include_a_fifo, said="by a directory walk: git waits for a FIFO", command="run"),
+    "fifo .gitignore": Row(make=put_a_fifo(".gitignore"), message="skipped 1 fifo"),
+    "fifo .codebatchignore": Row(make=put_a_fifo(".codebatchignore"), message="skipped 1 fifo"),
+    "fifo .gitattributes": Row(
+        make=put_a_fifo(".gitattributes"), message="skipped 1 fifo", command="run", entries=None
+    ),
+    "fifo .gitignore in git": Row(make=put_a_fifo_in_git, message="git waits for a FIFO"),
+    "fifo in git's include": Row(
+        make=include_a_fifo, message="by a directory walk: git waits for a FIFO", command="run"
+    ),
     "device .gitignore": Row(make=link_to_a_device(".gitignore"), entries=(".gitignore",)),
     "stars in .gitignore": Row(make=ignore_by_many_stars(".gitignore"), entries=None),
     "stars in .gitignore in git": Row(make=ignore_by_many_stars(".gitignore", in_git=True), entries=None),
@@ -204,10 +214,13 @@ ROWS = {
     "1,500 levels": Row(make=go_deep),
     "1,500 levels of files": Row(make=lambda tree: go_deep(tree, "b.py", "c.py"), entries=None, is_slow=True),
     "1,500 ignore files": Row(
-        make=go_deep_with_ignore_files, said="more than 256 ignore files", entries=None, status=4, is_slow=True
+        make=go_deep_with_ignore_files, message="more than 256 ignore files", entries=None, status=4, is_slow=True
     ),
     "a path of 80 kB": Row(
-        make=lambda tree: go_deep(tree, "b.py", name="d" * 200, levels=400), said="longer than", entries=None, status=4
+        make=lambda tree: go_deep(tree, "b.py", name="d" * 200, levels=400),
+        message="longer than",
+        entries=None,
+        status=4,
     ),
     "30 repositories in each other": Row(make=nest_repositories, entries=None, is_slow=True),
     "50,000 .gitignore lines": Row(make=write_many_lines(".gitignore", "/x{0}/*y{0}z?"), entries=(".gitignore",)),
@@ -220,7 +233,10 @@ ROWS = {
 
 @pytest.fixture
 def tree(codebatch: CommandLine) -> Iterator[Path]:
-    """A tree with one file. It is removed by rm(1), for what pytest would remove it with cannot go as deep."""
+    """A tree with one file.
+
+    rm(1) removes it, because pytest cannot remove trees of this depth.
+    """
     tree = codebatch.directory / "tree"
     write(tree / "a.py", "import os\n")
     yield tree
@@ -234,11 +250,11 @@ def test_hostile_tree_is_accepted_or_rejected_in_time(codebatch: CommandLine, tr
     row = ROWS[name]
     row.make(tree)
     ended = run_within_the_time_limit(codebatch, row.command, "tree", status=row.status)
-    assert row.said in ended.notes
+    assert row.message in ended.notes
     if not row.status:
         assert codebatch("snapshot", "list", "--json", cwd=directory_of_store(codebatch)).json
     if row.entries is not None:
-        assert taken(codebatch) == sorted((*row.entries, "a.py"))
+        assert snapshot_paths(codebatch) == sorted((*row.entries, "a.py"))
     if row.status == 0:
         run_within_the_time_limit(codebatch, row.command, "tree")
 
@@ -257,7 +273,7 @@ CONFIGURATION_ROWS: dict[str, tuple[Callable[[Path], object], str]] = {
     "long number": (lambda path: write(path, f"[tool.codebatch]\njobs = {'9' * 5000}"), "digits"),
     "no text": (lambda path: write(path, b"[tool.codebatch]\njobs = \xff"), "decode"),
 }
-OTHERS_ROWS: dict[str, Callable[[Path], object]] = {
+INVALID_PYPROJECT_ROWS: dict[str, Callable[[Path], object]] = {
     **SPECIAL_ROWS,
     "a link to itself": lambda path: path.symlink_to(path.name),
     "long": lambda path: write(path, "#" * (2 << 20)),
@@ -269,9 +285,9 @@ OTHERS_ROWS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("file", ["codebatch.toml", "pyproject.toml"])
 @pytest.mark.parametrize("name", CONFIGURATION_ROWS)
 def test_hostile_configuration_is_rejected_in_time(codebatch: CommandLine, name: str, file: str) -> None:
-    make, said = CONFIGURATION_ROWS[name]
+    make, message = CONFIGURATION_ROWS[name]
     make(codebatch.directory / file)
-    _check_rejected(codebatch, file, said)
+    _check_rejected(codebatch, file, message)
 
 
 @pytest.mark.parametrize("name", SPECIAL_ROWS)
@@ -280,16 +296,16 @@ def test_configuration_that_is_not_a_regular_file_is_rejected_in_time(codebatch:
     _check_rejected(codebatch, "codebatch.toml", "it is not a regular file")
 
 
-def _check_rejected(codebatch: CommandLine, file: str, said: str) -> None:
-    refused = run_within_the_time_limit(codebatch, "config", "show", "--json", status=2).error
-    assert refused["code"] == "invalid_configuration"
-    assert said in refused["message"]
-    assert file in refused["message"]
+def _check_rejected(codebatch: CommandLine, file: str, message: str) -> None:
+    error = run_within_the_time_limit(codebatch, "config", "show", "--json", status=2).error
+    assert error["code"] == "invalid_configuration"
+    assert message in error["message"]
+    assert file in error["message"]
 
 
-@pytest.mark.parametrize("name", OTHERS_ROWS)
+@pytest.mark.parametrize("name", INVALID_PYPROJECT_ROWS)
 def test_invalid_pyproject_without_codebatch_settings_is_ignored(codebatch: CommandLine, name: str) -> None:
-    OTHERS_ROWS[name](codebatch.directory / "pyproject.toml")
+    INVALID_PYPROJECT_ROWS[name](codebatch.directory / "pyproject.toml")
     run_within_the_time_limit(codebatch, "config", "show")
 
 
@@ -300,7 +316,10 @@ def test_fifo_as_an_argument_is_rejected(codebatch: CommandLine, command: str) -
 
 
 def test_git_exit_status_is_known_although_sigchld_is_ignored(codebatch: CommandLine) -> None:
-    """Then the kernel forgets how children end, and wait(2) says nothing: what git refused would be an empty list."""
+    """If SIGCHLD is ignored, wait(2) returns no exit status.
+
+    Then a failed git command would look like an empty list.
+    """
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     write(codebatch.directory / "tree" / "inner" / "b.py", "x = 1\n")
     git(codebatch.directory / "tree", "init", "-q")

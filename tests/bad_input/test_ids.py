@@ -1,4 +1,4 @@
-"""Ids from outside: unknown, ambiguous or hostile. Nothing is looked up that is no id."""
+"""IDs from outside that are unknown, ambiguous or hostile. Invalid IDs are never looked up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """A store with two batches of two snapshots, and a trap beside it."""
+    """A store with two batches of two snapshots, and with hostile documents beside them."""
     codebatch = CommandLine(tmp_path_factory.mktemp("ids"))
     make_project(codebatch.directory / "project")
     codebatch("run", "project")

@@ -1,4 +1,4 @@
-"""What is left by processes that were killed goes with the next one that writes; what the living hold stays."""
+"""Leftovers of killed processes are removed by the next writer. Files that a live process holds remain."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DIRECTORIES = ("", "locks", "objects", "snapshots", "batches", "indexes", "index
 
 
 def find_leftovers(store: Path) -> list[str]:
-    """Everything unfinished in a store, and every working directory."""
-    found = [path for path in store.rglob("*") if path.name.endswith((".tmp", ".part"))]
-    return sorted(str(path.relative_to(store)) for path in [*found, *store.glob("batches/batch-*/scratch/*")])
+    """Return all temporary files and all working directories of a store."""
+    unfinished = [path for path in store.rglob("*") if path.name.endswith((".tmp", ".part"))]
+    return sorted(str(path.relative_to(store)) for path in [*unfinished, *store.glob("batches/batch-*/scratch/*")])
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> StoreDir:
 
 
 def plant(store: StoreDir) -> list[Path]:
-    """A file and a directory with something in it, unfinished, wherever there may be some."""
+    """Create a temporary file and a directory with contents in each place that may have them."""
     planted = []
     for name in DIRECTORIES:
         write(store.root / name / TMP / "deep" / "file", "x")
@@ -55,7 +55,7 @@ def test_exclusive_writer_removes_leftovers(store: StoreDir) -> None:
 
 
 def test_leftover_directory_is_removed_if_unlink_returns_eperm(tmp_path: Path) -> None:
-    """macOS says EPERM and not EISDIR."""
+    """macOS returns EPERM instead of EISDIR."""
 
     def watch(operation: Operation) -> Fate | None:
         refused = operation.call == "unlink" and operation.path.is_dir()
@@ -70,11 +70,11 @@ def test_leftover_directory_is_removed_if_unlink_returns_eperm(tmp_path: Path) -
 def test_concurrent_writer_removes_only_unlocked_parts(store: StoreDir) -> None:
     with store.writing():
         planted = plant(store)
-        held = RealFiles().try_lock(planted[-1])
-        assert held is not None
+        lock = RealFiles().try_lock(planted[-1])
+        assert lock is not None
         with store.writing():
             assert [path for path in planted if path.exists()] == planted
-        held.release()
+        lock.release()
         with store.writing():
             assert [path for path in planted if path.exists()] == planted[:-1]
         with store.writing():
@@ -99,7 +99,7 @@ def test_link_in_place_of_a_leftover_is_removed_and_not_followed(store: StoreDir
     assert (tmp_path / "outside" / "precious").exists()
 
 
-def _hold(root: Path, role: str) -> HolderRegistration:
+def _register_holder(root: Path, role: str) -> HolderRegistration:
     assert role in ("worker", "coordinator")
     about = HolderFile(
         holder=new_holder_id(),
@@ -128,28 +128,32 @@ def _sweep(root: Path, own: HolderId) -> None:
 
 
 def test_sweep_removes_leftovers_of_dead_holders_only(tmp_path: Path) -> None:
-    own, dead, live = _hold(tmp_path, "coordinator"), _hold(tmp_path, "worker"), _hold(tmp_path, "worker")
+    own, dead, live = (
+        _register_holder(tmp_path, "coordinator"),
+        _register_holder(tmp_path, "worker"),
+        _register_holder(tmp_path, "worker"),
+    )
     dead.close()
     of_dead, of_live = _plant_batch(tmp_path, dead.id), _plant_batch(tmp_path, live.id)
     of_unborn = _plant_batch(tmp_path, "ef" * 16)
     write(tmp_path / "outputs" / TMP / "lint.jsonl.zst", "x")
-    other = _hold(tmp_path, "coordinator")
+    other = _register_holder(tmp_path, "coordinator")
     _sweep(tmp_path, own.id)
     assert not [path for path in of_dead if path.exists()]
     assert [path for path in of_live if path.exists()] == of_live
-    assert of_unborn[0].exists(), "the other coordinator may be starting it"
+    assert of_unborn[0].exists(), "the other coordinator may be starting this worker"
     assert (tmp_path / "outputs" / TMP).exists(), "the other coordinator may be merging"
     other.close()
     _sweep(tmp_path, own.id)
     assert not of_unborn[0].exists()
     assert not (tmp_path / "outputs" / TMP).exists()
     assert [path for path in of_live if path.exists()] == of_live
-    for each in (own, live):
-        each.close()
+    for holder in (own, live):
+        holder.close()
 
 
 class _ConcurrentlySweptFiles(RealFiles):
-    """Someone sweeps at each step of becoming a holder, as often as is said."""
+    """Files that another process sweeps at each step of a holder registration, a given number of times."""
 
     def __init__(self, root: Path, times: int) -> None:
         super().__init__()
@@ -176,10 +180,10 @@ def test_holder_registration_survives_a_concurrent_sweep(tmp_path: Path) -> None
 
 def _kill_when(codebatch: CommandLine, arguments: tuple[str, ...], condition: Callable[[], bool]) -> None:
     process = codebatch.start(*arguments)
-    wait_until(lambda: condition() or process.poll() is not None, "something to leave")
+    wait_until(lambda: condition() or process.poll() is not None, "a leftover is created")
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert process.returncode == -signal.SIGKILL, "it was too fast for the test"
+    assert process.returncode == -signal.SIGKILL, "the process ended before it could be killed"
 
 
 def test_leftovers_of_a_killed_snapshot_are_removed_by_the_next_snapshot(codebatch: CommandLine) -> None:
@@ -198,8 +202,8 @@ def test_leftovers_of_a_killed_snapshot_are_removed_by_the_next_snapshot(codebat
         parts = {*objects.glob("*.part")}
         assert parts
         assert not parts & before
-    taken = codebatch("snapshot", "tree", "--json").json
-    assert taken["files"] == 300
+    snapshot = codebatch("snapshot", "tree", "--json").json
+    assert snapshot["files"] == 300
     assert find_leftovers(codebatch.directory / ".codebatch") == []
 
 

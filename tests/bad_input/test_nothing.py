@@ -1,4 +1,4 @@
-"""Where there is nothing: no file, only empty files, only links, no records, a task that fails over no file at all."""
+"""Trees without files or with only empty files, results without records, and a task that fails without files."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_every_command_answers_for_an_empty_tree(codebatch: CommandLine, make: C
     for command, status in READING.items():
         codebatch(*command.split(), "--json", status=status)
         if not status and command != "baseline create known":
-            told = codebatch(*command.split())
-            assert told.text.strip() or told.notes.strip(), f"{command} says nothing"
+            ended = codebatch(*command.split())
+            assert ended.text.strip() or ended.notes.strip(), f"{command} prints nothing"
     again = codebatch("run", "tree", "--allow-empty", "--json").json
     assert (again["action"], again["result_digest"]) == ("up to date", answer["result_digest"])
 
@@ -86,7 +86,7 @@ def test_output_without_records_is_readable_by_tools(codebatch: CommandLine) -> 
     one = finished(open_latest(codebatch.directory / ".codebatch"))
     outputs = sorted((one.batch.root / "outputs" / one.result_digest).glob("*/*.zst"))
     empty = [path for path in outputs if not zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes())]
-    assert empty, "no task is without records"
+    assert empty, "every task has records"
     assert all(path.stat().st_size for path in outputs)
     if zstdcat := shutil.which("zstdcat"):
         subprocess.run([zstdcat, *empty], check=True, capture_output=True)

@@ -1,11 +1,11 @@
-"""One odd entry of a store hurts no other batch: not by its type, and not by what its document says.
+"""A store entry with an unexpected type or content does not affect other batches.
 
-A store has an older batch, a batch of commands, and the latest batch, of another tree. An entry of one of the first
-two is replaced by what is not a regular file, or its document by one with a right checksum that says what none does.
-Questions about the latest batch are then answered as before. Lists and surveys pass the entry over and say so. No
-command waits, or ends with a bug.
+A store has an older batch, a work batch, and the latest batch, which is of another tree. An entry of one of the first
+two is replaced by something that is not a regular file, or its document by one with a valid checksum and invalid
+values. Questions about the latest batch are then answered as before. Lists and overviews skip the entry and report
+this. No command hangs, or ends with an internal error.
 
-A sample drawn by a seed; CODEBATCH_STORE_FUZZ says how often each kind of entry is tried, for a longer look.
+The tests draw a sample with a seed. CODEBATCH_STORE_FUZZ sets how often each kind of entry is tried, for longer tests.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))
 SAMPLE = 60
 SHARD = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n"
 WORK = '[tasks.a]\nrun = "echo hi"\n[tasks.b]\nrun = "false"\nneeds = ["a"]\n[tasks.c]\nrun = "codebatch ask why"\n'
-# Of the latest batch, and of all: what is answered as before, and what may name the odd entry besides.
+# Questions about the latest batch, which must be answered as before; and questions about all batches, which may also
+# report the odd entry.
 UNTOUCHED = ("summary", "findings", "errors", "status", "references f", "files", "run .")
 TOUCHED = ("batch list", "snapshot list", "gc --dry-run", "diagnose", "check")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleStore:
-    """A store, and the names of its three batches. What is tried is tried in a copy."""
+    """A store with three batches. Each trial uses a copy."""
 
     root: Path
     old: str
@@ -72,15 +73,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> SampleStore:
     return SampleStore(root=root, old=old, work=work, latest=latest)
 
 
-def asked(shop: SampleStore, store: Path, question: str) -> Answer:
-    """Ask a question about the new tree."""
+def query_store(shop: SampleStore, store: Path, question: str) -> Answer:
+    """Run a command on the new tree."""
     with pytest.MonkeyPatch.context() as patch, inline(), ending():
         patch.chdir(shop.root / "new")
         return ask((*question.split(), "--json", "-q", "--store", str(store)))
 
 
 def problem_of(question: str, before: Answer, after: Answer) -> str:
-    """Return the fault of an answer; nothing if it is as before, or says more and is no error."""
+    """Return what is wrong with an answer, or an empty string if it is as before or adds a harmless report."""
     if question in UNTOUCHED:
         is_right = (after.status, _without_times(after)) == (before.status, _without_times(before))
     elif question == "diagnose":
@@ -120,7 +121,7 @@ def dangling(path: Path) -> None:
 
 def socket_file(path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, socket.socket(socket.AF_UNIX) as made:
-        patch.chdir(path.parent)  # The name of a socket is short.
+        patch.chdir(path.parent)  # A socket's path may only be short.
         made.bind(path.name)
 
 
@@ -138,8 +139,8 @@ KINDS: tuple[Callable[[Path], None], ...] = (
 )  # fmt: skip
 
 
-def places(shop: SampleStore) -> list[str]:
-    """Every entry that is of an older batch alone, and names that such a one could have."""
+def list_places(shop: SampleStore) -> list[str]:
+    """Return all entries that belong only to an older batch, and names that such entries could have."""
     store = shop.root / "store"
     snapshots = [
         json.loads((store / "batches" / name / "batch.json").read_bytes())["snapshot_id"]
@@ -147,10 +148,10 @@ def places(shop: SampleStore) -> list[str]:
     ]
     roots = [f"batches/{shop.old}", f"batches/{shop.work}", f"indexes/{shop.old}"]
     roots += [f"snapshots/{name}" for name in snapshots]
-    found = [str(path.relative_to(store)) for root in roots for path in (store / root, *(store / root).rglob("*"))]
+    paths = [str(path.relative_to(store)) for root in roots for path in (store / root, *(store / root).rglob("*"))]
     return sorted(
         [
-            *found,
+            *paths,
             "batches/batch-20990101-000000-000000-abcdef",
             "snapshots/snap-0123456789abcdef",
             "indexes/batch-20990101-000000-000000-abcdef",
@@ -164,8 +165,8 @@ def places(shop: SampleStore) -> list[str]:
     )
 
 
-def replaced(store: Path, place: str, kind: Callable[[Path], None]) -> bool:
-    """Replace an entry; False if it would be of the type that it has."""
+def replace_entry(store: Path, place: str, kind: Callable[[Path], None]) -> bool:
+    """Replace an entry. Return False if it already has this type."""
     path = store / place
     if kind in (directory, full_directory, plain) and os.path.lexists(path) and path.is_dir() == (kind is not plain):
         return False
@@ -179,19 +180,19 @@ def replaced(store: Path, place: str, kind: Callable[[Path], None]) -> bool:
 
 
 def kind_of(place: str) -> str:
-    """A place without what is of one batch or shard."""
+    """Return a place without the IDs and numbers of batches and shards."""
     return re.sub(r"batch-[0-9a-f-]+|[0-9a-f]{8,}|\d+", "#", place)
 
 
-def sampled(every: list[Any]) -> list[tuple[int, Any]]:
-    """A sample, or with rounds all of it, numbered."""
+def numbered_sample(every: list[Any]) -> list[tuple[int, Any]]:
+    """Return a numbered sample. If rounds are set, return all elements."""
     return list(enumerate(every * ROUNDS if ROUNDS else random.Random(1).sample(every, min(SAMPLE, len(every)))))
 
 
 def test_entry_of_another_type_affects_no_other_batch(shop: SampleStore, tmp_path: Path) -> None:
-    by_kind = {kind_of(place): place for place in places(shop)}
+    by_kind = {kind_of(place): place for place in list_places(shop)}
     trials = [(place, kind) for place in by_kind.values() for kind in KINDS]
-    wrong = _tried(shop, tmp_path, sampled(trials), replaced)
+    wrong = _problems_of_trials(shop, tmp_path, numbered_sample(trials), replace_entry)
     assert not wrong, "\n".join(wrong[:40])
 
 
@@ -203,14 +204,14 @@ VALUES: tuple[object, ...] = (
 )  # fmt: skip
 
 
-def signed(members: dict[str, Any]) -> bytes:
-    """A document with these members and a right checksum."""
+def sign_document(members: dict[str, Any]) -> bytes:
+    """Encode a document with these members and a valid checksum."""
     body = json.dumps(members, separators=(",", ":"), ensure_ascii=False)[:-1].encode()
     return body + f',"checksum":"{digest_bytes(body)}"}}'.encode()
 
 
 def fields_of(value: object, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the place of each member of a document; of a list only of its first element."""
+    """Yield the place of each member of a document. Lists are represented by their first element."""
     members = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     for key, below in members:
         if key != "checksum":
@@ -218,18 +219,18 @@ def fields_of(value: object, above: tuple[str | int, ...] = ()) -> Iterator[tupl
             yield from fields_of(below, (*above, key))
 
 
-def documents(shop: SampleStore) -> dict[str, str]:
-    """A document of each kind, of an older batch."""
-    found = {}
-    for place in places(shop):
+def list_documents(shop: SampleStore) -> dict[str, str]:
+    """Return one document of each kind that belongs to an older batch."""
+    documents_by_kind = {}
+    for place in list_places(shop):
         path = shop.root / "store" / place
         if path.is_file() and path.suffix in ("", ".json", ".jsonl", ".r1") and b'"checksum":"' in path.read_bytes():
-            found[kind_of(place)] = place
-    return found
+            documents_by_kind[kind_of(place)] = place
+    return documents_by_kind
 
 
-def forged(store: Path, place: str, change: tuple[tuple[str | int, ...], object]) -> bool:
-    """Change a member of the first line of a document, and sign it."""
+def forge_document(store: Path, place: str, change: tuple[tuple[str | int, ...], object]) -> bool:
+    """Change a member in the first line of a document, and update its checksum."""
     field, value = change
     path = store / place
     first, *others = path.read_bytes().split(b"\n")
@@ -240,31 +241,36 @@ def forged(store: Path, place: str, change: tuple[tuple[str | int, ...], object]
     at[field[-1]] = value
     del document["checksum"]
     path.unlink()
-    path.write_bytes(b"\n".join((signed(document), *others)))
+    path.write_bytes(b"\n".join((sign_document(document), *others)))
     return True
 
 
 def test_document_with_invalid_values_affects_no_other_batch(shop: SampleStore, tmp_path: Path) -> None:
     trials = [
         (place, (field, value))
-        for place in documents(shop).values()
+        for place in list_documents(shop).values()
         for field in fields_of(json.loads((shop.root / "store" / place).read_bytes().split(b"\n")[0]))
         for value in VALUES
     ]
     own = [f"{words} --batch {name}" for words in ("status", "batch show") for name in (shop.old, shop.work)]
-    wrong = _tried(shop, tmp_path, sampled(trials), forged, own)
+    wrong = _problems_of_trials(shop, tmp_path, numbered_sample(trials), forge_document, own)
     assert not wrong, "\n".join(wrong[:40])
 
 
-def _tried(
+def _problems_of_trials(
     shop: SampleStore,
     tmp_path: Path,
     trials: Sequence[tuple[int, tuple[str, Any]]],
     damage: Callable[[Path, str, Any], bool],
     own: Sequence[str] = (),
 ) -> list[str]:
-    """Damage a copy in each way, ask, and tell what is wrong. Questions about the damaged batch may end with 4."""
-    before = {question: asked(shop, shop.copied(tmp_path / "store"), question) for question in (*UNTOUCHED, *TOUCHED)}
+    """Damage a copy in each way, run commands, and return what is wrong.
+
+    Questions about the damaged batch may end with 4.
+    """
+    before = {
+        question: query_store(shop, shop.copied(tmp_path / "store"), question) for question in (*UNTOUCHED, *TOUCHED)
+    }
     wrong = []
     for number, (place, how) in trials:
         store = shop.copied(tmp_path / "store")
@@ -278,7 +284,7 @@ def _tried(
         ):
             name = getattr(how, "__name__", how)
             try:
-                after = asked(shop, store, question)
+                after = query_store(shop, store, question)
             except Hung:
                 wrong.append(f"{name} {place}: {question}: it hangs")
                 continue
@@ -291,7 +297,7 @@ def _tried(
     return wrong
 
 
-# --- The faults that were found -------------------------------------------------------------------------------------
+# --- Regressions ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [fifo, loop, plain])
@@ -299,15 +305,15 @@ def test_foreign_entry_in_place_of_the_latest_batch_is_skipped(
     shop: SampleStore, tmp_path: Path, kind: Callable[[Path], None]
 ) -> None:
     store = shop.copied(tmp_path / "store")
-    before = {question: asked(shop, store, question) for question in UNTOUCHED}
+    before = {question: query_store(shop, store, question) for question in UNTOUCHED}
     name = "batch-20990101-000000-000000-abcdef"
     kind(store / "batches" / name)
     for question in UNTOUCHED:
-        assert problem_of(question, before[question], asked(shop, store, question)) == ""
-    rows = {row["batch_id"]: row["status"] for row in json.loads(asked(shop, store, "batch list").stdout)}
+        assert problem_of(question, before[question], query_store(shop, store, question)) == ""
+    rows = {row["batch_id"]: row["status"] for row in json.loads(query_store(shop, store, "batch list").stdout)}
     assert rows == {name: "DAMAGED", shop.old: "COMPLETED", shop.work: rows[shop.work], shop.latest: "COMPLETED"}
-    found = json.loads(asked(shop, store, "diagnose").stdout)["damaged"]
-    assert [damage["names"] for damage in found] == [[f"batches/{name}"]]
+    damages = json.loads(query_store(shop, store, "diagnose").stdout)["damaged"]
+    assert [damage["names"] for damage in damages] == [[f"batches/{name}"]]
 
 
 @pytest.mark.parametrize(
@@ -315,9 +321,9 @@ def test_foreign_entry_in_place_of_the_latest_batch_is_skipped(
 )
 def test_batch_with_invalid_values_is_damaged(shop: SampleStore, tmp_path: Path, member: str, value: object) -> None:
     store = shop.copied(tmp_path / "store")
-    forged(store, f"batches/{shop.old}/batch.json", ((member,), value))
-    rows = {row["batch_id"]: row["status"] for row in json.loads(asked(shop, store, "batch list").stdout)}
+    forge_document(store, f"batches/{shop.old}/batch.json", ((member,), value))
+    rows = {row["batch_id"]: row["status"] for row in json.loads(query_store(shop, store, "batch list").stdout)}
     assert (rows[shop.old], rows[shop.latest]) == ("DAMAGED", "COMPLETED")
-    assert asked(shop, store, f"findings --batch {shop.old}").status == 4
+    assert query_store(shop, store, f"findings --batch {shop.old}").status == 4
     with inline(), ending():
         assert ask(("run", str(shop.root / "old"), "-q", "--store", str(store))).status == 0

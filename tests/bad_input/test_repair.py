@@ -1,4 +1,4 @@
-"""Damaged results by the command line: told once, mended under all names, by `diagnose --repair` and by `run`."""
+"""Repair of damaged results by `diagnose --repair` and `run`: damage is reported once, and repaired under all names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.command_line import (
 
 @pytest.fixture
 def shared(codebatch: CommandLine) -> CommandLine:
-    """A project of two batches, the later of which shares what the earlier has of all files but one."""
+    """A project with two batches. The second one shares the results of all files but one with the first."""
     write(codebatch.directory / "codebatch.toml", SHARDS)
     make_modules(codebatch.directory / "tree", FILES)
     set_apart(codebatch, "tree")
@@ -42,13 +42,13 @@ def shared(codebatch: CommandLine) -> CommandLine:
 
 
 def shard_files(codebatch: CommandLine, task: str, batch: int = -1) -> list[Path]:
-    """What a batch has of a task, in path order."""
+    """Return the shard files of a task in a batch, in path order."""
     root = sorted(codebatch.directory.glob(".codebatch/batches/batch-*"))[batch]
     return sorted(root.glob(f"outputs/*/{task}/*"))
 
 
 def flip(path: Path) -> None:
-    """Change a byte in place: under all names."""
+    """Change a byte in place, so that the file is damaged under all its names."""
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 0x10
     path.write_bytes(data)
@@ -74,21 +74,24 @@ def _leftovers(codebatch: CommandLine) -> list[Path]:
 def test_damage_is_reported_once_with_all_names_and_repaired(shared: CommandLine) -> None:
     sound = _contents(shared)
     first = shard_files(shared, "symbols")[0]
-    assert os.stat(first).st_nlink == 3, "two outputs, and what the latest took over"
+    assert os.stat(first).st_nlink == 3, "two outputs and a reused result share the file"
     flip(first)
-    assert shared("diagnose", "--json").json["damaged"] == [], "its length is right"
+    assert shared("diagnose", "--json").json["damaged"] == [], "metadata and sizes do not show the damage"
     (line,) = shared("diagnose").lines
     assert line.endswith(": no damage found in metadata and sizes; verify all data with --full")
     for batch in ("latest", "latest~1"):
         assert shared("inspect", "tree/m00.py", "--batch", batch, "--json", status=4).error["code"] == "store_corrupt"
     assert shared("diagnose", "--sample", "100%", "--json", status=4, has_answer=True).json["fully_read"] == 23
-    told = shared("diagnose", "--full", "--json", status=4, has_answer=True)
-    (damage,) = told.json["damaged"]
+    report = shared("diagnose", "--full", "--json", status=4, has_answer=True)
+    (damage,) = report.json["damaged"]
     assert [Path(name).parts[-2] for name in damage["names"]] == ["symbols", "results", "symbols"]
     assert len({Path(name).parts[1] for name in damage["names"]}) == 2
-    assert (told.error["code"], told.error["hint"]) == ("store_corrupt", "repair it with: codebatch diagnose --repair")
-    mended = shared("diagnose", "--repair", "--json").json
-    assert ([each["names"] for each in mended["repaired"]], mended["damaged"]) == ([damage["names"]], [])
+    assert (report.error["code"], report.error["hint"]) == (
+        "store_corrupt",
+        "repair it with: codebatch diagnose --repair",
+    )
+    repair = shared("diagnose", "--repair", "--json").json
+    assert ([repaired["names"] for repaired in repair["repaired"]], repair["damaged"]) == ([damage["names"]], [])
     assert os.stat(first).st_nlink == 3
     assert _contents(shared) == sound
     assert _leftovers(shared) == []
@@ -97,44 +100,47 @@ def test_damage_is_reported_once_with_all_names_and_repaired(shared: CommandLine
 
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink, plant])
 def test_run_repairs_damage_in_a_complete_batch(shared: CommandLine, damage: Callable[[Path], None]) -> None:
-    """Of file tasks and of a project task at once; both batches are as before. What it answers first it may know."""
+    """Damage in file tasks and in a project task is repaired by one run, and both batches are as before.
+
+    The cached first screen is removed, because `run` could answer from it.
+    """
     sound = _contents(shared)
-    for kept in shared.directory.glob(".codebatch/cache/headline-*"):
-        kept.unlink()
+    for headline in shared.directory.glob(".codebatch/cache/headline-*"):
+        headline.unlink()
     for path in (shard_files(shared, "lint")[0], shard_files(shared, "lint")[-1], shard_files(shared, "duplicates")[1]):
         damage(path)
-    ran = shared("run", "tree", "--json")
-    assert (ran.json["action"], ran.json["executed"]) == ("up to date", 0)
-    assert "running the tasks again" in ran.notes
+    ended = shared("run", "tree", "--json")
+    assert (ended.json["action"], ended.json["executed"]) == ("up to date", 0)
+    assert "running the tasks again" in ended.notes
     assert _contents(shared) == sound
     assert shared("diagnose", "--full", "--json").json["damaged"] == []
     assert "executed again" not in shared("run", "tree").notes
 
 
 def test_run_repairs_damage_in_results_reused_by_an_unfinished_batch(shared: CommandLine) -> None:
-    """From the older batch, which has it too: nothing is executed."""
+    """The results come from the older batch, which has them too. Nothing is executed."""
     (outputs,) = {path.parent.parent for path in shard_files(shared, "lint")}
     sound = _contents(shared)
     os.rename(outputs, shared.directory / "outputs")
-    taken_over = [*shared.directory.glob(".codebatch/batches/*/results/*.shard")]
-    whole = taken_over[0].read_bytes()
-    cut(taken_over[0])
+    reused = [*shared.directory.glob(".codebatch/batches/*/results/*.shard")]
+    whole = reused[0].read_bytes()
+    cut(reused[0])
     (damage,) = shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
-    assert str(taken_over[0]).endswith(damage["names"][0])
-    taken_over[0].write_bytes(whole)
-    for path in taken_over:
+    assert str(reused[0]).endswith(damage["names"][0])
+    reused[0].write_bytes(whole)
+    for path in reused:
         path.unlink()
     assert shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
-    asked = shared("inspect", "tree/m00.py", "--json", status=4)
-    assert asked.error["hint"] == "repair it with: codebatch diagnose --repair"
-    ran = shared("run", "tree", "--json")
-    assert (ran.json["action"], ran.json["status"]) == ("resumed", "COMPLETED")
-    assert "executed again" not in ran.notes
+    answer = shared("inspect", "tree/m00.py", "--json", status=4)
+    assert answer.error["hint"] == "repair it with: codebatch diagnose --repair"
+    ended = shared("run", "tree", "--json")
+    assert (ended.json["action"], ended.json["status"]) == ("resumed", "COMPLETED")
+    assert "executed again" not in ended.notes
     assert _contents(shared) == sound
 
 
 def test_damaged_failures_are_repaired(codebatch: CommandLine) -> None:
-    """Of a task that fails at a file, and of one that needs it and so fails there."""
+    """Both the failure of a task and the failure of a task that needs it are repaired."""
     failing = "def task(file):\n    if file.path == b'b.py':\n        raise ValueError\n    return []\n"
     write_own_task(codebatch.directory, "one", failing)
     for name in "abc":
@@ -185,10 +191,10 @@ def test_nondeterministic_result_is_not_repaired(codebatch: CommandLine) -> None
     flip(path)
     damaged = path.read_bytes()
     mood.write_text("another")
-    told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
-    (damage,) = told.json["damaged"]
+    report = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
+    (damage,) = report.json["damaged"]
     assert damage["problem"].endswith("not repaired: executing its task again gave a different result")
-    assert told.error["hint"] == "make a new batch with: codebatch run --again PATH"
+    assert report.error["hint"] == "make a new batch with: codebatch run --again PATH"
     path.unlink()
     error = codebatch("run", "tree", "--json", status=4).error
     assert error["hint"] == "make a new batch with: codebatch run --again PATH"
@@ -209,8 +215,10 @@ def test_result_of_another_installation_is_not_repaired(codebatch: CommandLine) 
     codebatch("run", "tree")
     flip(shard_files(codebatch, "one")[0])
     write(task, own + "# another\n")
-    told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
-    assert "planned with another version of one (different implementation_digest)" in told.json["damaged"][0]["problem"]
+    report = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
+    assert (
+        "planned with another version of one (different implementation_digest)" in report.json["damaged"][0]["problem"]
+    )
 
 
 def test_damaged_documents_do_not_prevent_repair_of_other_files(shared: CommandLine) -> None:
@@ -221,13 +229,13 @@ def test_damaged_documents_do_not_prevent_repair_of_other_files(shared: CommandL
     snapshot, _ = sorted(shared.directory.glob(".codebatch/snapshots/snap-*"))
     cut(snapshot / "files.index.jsonl.zst")
     (shared.directory / ".codebatch" / "untrusted.json").unlink()
-    told = shared("diagnose", "--repair", "--json", status=4, has_answer=True).json
-    assert {Path(each["names"][0]).name for each in told["damaged"]} == {latest.name, snapshot.name}
-    assert len(told["repaired"]) == 1, "by way of the batch whose plan is sound"
+    report = shared("diagnose", "--repair", "--json", status=4, has_answer=True).json
+    assert {Path(damage["names"][0]).name for damage in report["damaged"]} == {latest.name, snapshot.name}
+    assert len(report["repaired"]) == 1, "the batch with an undamaged plan allows the repair"
     flip(first / "batch.json")
     write(shared.directory / ".codebatch" / "untrusted.json", "{}\n")
-    told = shared("diagnose", "--json", status=4, has_answer=True).json
-    named = {Path(each["names"][0]).name for each in told["damaged"]}
+    report = shared("diagnose", "--json", status=4, has_answer=True).json
+    named = {Path(damage["names"][0]).name for damage in report["damaged"]}
     assert named == {"untrusted.json", first.name, latest.name, snapshot.name}
 
 
@@ -235,7 +243,9 @@ def test_repair_runs_beside_a_writer(shared: CommandLine) -> None:
     make_many(shared.directory / "many", 40)
     set_apart(shared, "many")
     process = shared.start("run", "many", "-j", "1", "--json")
-    wait_until(lambda: len([*shared.directory.glob(".codebatch/batches/batch-*/outcomes/*")]) > 0, "work is done")
+    wait_until(
+        lambda: len([*shared.directory.glob(".codebatch/batches/batch-*/outcomes/*")]) > 0, "an outcome is published"
+    )
     flip(shard_files(shared, "lint", 1)[0])
     shared("diagnose", "--repair")
     assert shared.finish(process).json["status"] == "COMPLETED"
@@ -249,10 +259,10 @@ def test_killed_repair_is_completed_by_the_next_repair(shared: CommandLine) -> N
         for task in ("lint", "symbols"):
             flip(shard_files(shared, task)[0])
         process = shared.start("diagnose", "--repair")
-        wait_until(lambda: _has_executed_hidden_work(shared), "it is at work")
+        wait_until(lambda: _has_executed_hidden_work(shared), "the repair has executed work")
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        wait_until(lambda: not _is_held(shared.directory), "its workers have noticed")
+        wait_until(lambda: not _is_held(shared.directory), "the workers of the repair end")
         assert {path for path in _contents(shared) if "/batches/." not in str(path)} == {*sound}
         shared("diagnose", "--repair")
         assert _contents(shared) == sound
@@ -260,7 +270,7 @@ def test_killed_repair_is_completed_by_the_next_repair(shared: CommandLine) -> N
 
 
 def _is_held(directory: Path) -> bool:
-    """Whether anybody who writes has the store's lock, which a worker has for as long as it lives."""
+    """Return whether a writer holds the lock of the store, as a worker does while it lives."""
     lock = RealFiles().try_lock(directory / ".codebatch" / "locks" / "store")
     if lock is not None:
         lock.release()
@@ -268,19 +278,19 @@ def _is_held(directory: Path) -> bool:
 
 
 def _has_executed_hidden_work(codebatch: CommandLine) -> bool:
-    """Whether something that nobody shall see has been executed."""
+    """Return whether the repair has executed work, which it does in a temporary batch."""
     return _matches_any(codebatch.directory, ".codebatch/batches/.*.tmp/outcomes/*.r1")
 
 
 def _matches_any(directory: Path, pattern: str) -> bool:
-    """Whether something fits a pattern, of which any directory may go while it is looked at."""
+    """Return whether a path matches a pattern. Directories may be removed during the search."""
     with contextlib.suppress(FileNotFoundError):
         return any(directory.glob(pattern))
     return False
 
 
 def test_interrupted_resume_repairs_nothing(codebatch: CommandLine) -> None:
-    """What `resume` would settle is open still, so it would tell of the outputs that there were."""
+    """Open work prevents repair: a repair would report the outputs of before the resume."""
     root = codebatch.directory
     gate = write(root / "gate", "fails")
     write(root / "own.py", GATED.format(gate=str(gate)))
@@ -290,7 +300,7 @@ def test_interrupted_resume_repairs_nothing(codebatch: CommandLine) -> None:
     codebatch("run", "tree", status=3)
     gate.unlink()
     process = codebatch.start("resume", "--json")
-    wait_until(lambda: any(root.glob(".codebatch/batches/*/leases/*.2")), "it is at work")
+    wait_until(lambda: any(root.glob(".codebatch/batches/*/leases/*.2")), "the resume has claimed a lease")
     cut(shard_files(codebatch, "parse")[0])
     for number in (signal.SIGINT, signal.SIGTERM):
         process.send_signal(number)
@@ -317,14 +327,14 @@ def task(file):
 
 
 @pytest.fixture
-def _heeding_hangup() -> Iterator[None]:
-    """What is started hears SIGHUP, although nohup(1) may have started the tests."""
+def _default_hangup_handler() -> Iterator[None]:
+    """Let started processes receive SIGHUP, although nohup(1) may have started the tests."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.usefixtures("_heeding_hangup")
+@pytest.mark.usefixtures("_default_hangup_handler")
 def test_interrupted_repair_is_reported_and_the_next_repair_continues(codebatch: CommandLine) -> None:
     root = codebatch.directory
     gate = write(root / "gate", "open")
@@ -342,10 +352,10 @@ def test_interrupted_repair_is_reported_and_the_next_repair_continues(codebatch:
         cut(path)
         gate.unlink()
         process = codebatch.start(*arguments, "--json")
-        wait_until(lambda: _matches_any(root, ".codebatch/batches/.*.tmp/leases/*"), "it is at work")
-        for number in (first, signal.SIGTERM):  # The second one waits for no item.
+        wait_until(lambda: _matches_any(root, ".codebatch/batches/.*.tmp/leases/*"), "the repair has claimed a lease")
+        for number in (first, signal.SIGTERM):  # The second signal does not wait for an item.
             process.send_signal(number)
-            wait_until(partial(_has_received_signal, process.pid, number), "the signal is taken")
+            wait_until(partial(_has_received_signal, process.pid, number), "the signal is delivered")
         stdout, stderr = process.communicate(timeout=60)
         assert process.returncode == 128 + first, stderr
         assert b"the repair was stopped" in stdout or b"stopped while repairing damage" in stderr
@@ -355,7 +365,10 @@ def test_interrupted_repair_is_reported_and_the_next_repair_continues(codebatch:
 
 
 def _has_received_signal(pid: int, number: int) -> bool:
-    """Whether a signal waits no more: of two that wait the handler of the second begins first."""
+    """Return whether a signal is no longer pending.
+
+    If two are pending, the handler of the second one begins first.
+    """
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,7 @@
-"""Ctrl-C and its like in every phase: the exit says so, nothing stays behind, and the next run has the same digest."""
+"""Ctrl-C and similar signals in every phase of a run.
+
+The exit status shows the signal, no process or file is left behind, and the next run has the same digest.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ SMALL_SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
 
 @pytest.fixture
 def codebatch(tmp_path: Path) -> CommandLine:
-    """The command line beside a tree of many small shards."""
+    """The command line in a directory with a tree of many small shards."""
     make_many(tmp_path / "many", COUNT)
     (tmp_path / "codebatch.toml").write_text(SMALL_SHARDS)
     codebatch = CommandLine(tmp_path)
@@ -28,12 +31,12 @@ def codebatch(tmp_path: Path) -> CommandLine:
 
 
 def has(pattern: str) -> Callable[[Path], bool]:
-    """Whether a store has a file that fits a pattern."""
+    """Return a predicate for stores that have a file matching a pattern."""
     return lambda store: any(store.glob(pattern))
 
 
-def journal_says(event: str) -> Callable[[Path], bool]:
-    """Whether some journal has an event."""
+def has_journal_event(event: str) -> Callable[[Path], bool]:
+    """Return a predicate for stores with an event in one of their journals."""
     needle = f'"event":"{event}"'.encode()
     return lambda store: any(needle in path.read_bytes() for path in store.glob("batches/batch-*/journal/*.jsonl"))
 
@@ -43,11 +46,11 @@ MOMENTS = {
     "an object is written": has("objects/*"),
     "the snapshot is published": has("snapshots/snap-*"),
     "the batch is made": has("batches/batch-*"),
-    "the coordinator has begun": journal_says("started"),
-    "a worker is spawned": journal_says("spawned"),
-    "a unit has begun": journal_says("began"),
-    "a unit is committed": journal_says("committed"),
-    "the coordinator has ended its work": journal_says("ended"),
+    "the coordinator has begun": has_journal_event("started"),
+    "a worker is spawned": has_journal_event("spawned"),
+    "a unit has begun": has_journal_event("began"),
+    "a unit is committed": has_journal_event("committed"),
+    "the coordinator has ended its work": has_journal_event("ended"),
     "merging has begun": has("batches/*/outputs/.*.tmp"),
 }
 
@@ -63,7 +66,7 @@ def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 def test_ctrl_c_ends_the_run_with_130_and_the_next_run_completes(
     codebatch: CommandLine, digest_of_many: str, moment: str
 ) -> None:
-    """The moment may have passed by when the signal arrives: then the run ends well, which is no less correct."""
+    """The moment may have passed when the signal arrives. Then the run completes, which is right too."""
     store = codebatch.directory / ".codebatch"
     process = codebatch.start("run", "many", "--json")
     children: dict[int, psutil.Process] = {}
@@ -80,8 +83,8 @@ def test_ctrl_c_ends_the_run_with_130_and_the_next_run_completes(
     assert process.returncode in (0, 130), ended.notes
     assert stdout == b"" or ended.json["batch_id"]
     _, alive = psutil.wait_procs(children.values(), timeout=10)
-    assert alive == [], "no worker outlives its coordinator"
-    if process.returncode == 130 and journal_says("spawned")(store) and stdout:
+    assert alive == [], "a worker outlived its coordinator"
+    if process.returncode == 130 and has_journal_event("spawned")(store) and stdout:
         assert "resume with: codebatch run --batch" in ended.notes
     whole = codebatch("run", "many", "--json").json
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
@@ -90,7 +93,7 @@ def test_ctrl_c_ends_the_run_with_130_and_the_next_run_completes(
 def test_ctrl_c_commits_finished_work_and_prints_a_resume_hint(codebatch: CommandLine, digest_of_many: str) -> None:
     store = codebatch.directory / ".codebatch"
     process = codebatch.start("run", "many", "-j", "1")
-    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    wait_until(lambda: has_journal_event("began")(store), "a unit has begun")
     process.send_signal(signal.SIGINT)
     ended = codebatch.finish(process, status=130)
     (hint,) = [line for line in ended.notes.splitlines() if "resume with: " in line]
@@ -101,7 +104,7 @@ def test_ctrl_c_commits_finished_work_and_prints_a_resume_hint(codebatch: Comman
 def test_sigterm_ends_the_run_with_143(codebatch: CommandLine, digest_of_many: str) -> None:
     store = codebatch.directory / ".codebatch"
     process = codebatch.start("run", "many", "--json")
-    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    wait_until(lambda: has_journal_event("began")(store), "a unit has begun")
     process.send_signal(signal.SIGTERM)
     stdout, _ = process.communicate(timeout=60)
     assert process.returncode == 143
@@ -114,18 +117,18 @@ def test_killed_run_is_stalled_and_the_next_run_takes_over_immediately(
 ) -> None:
     store = codebatch.directory / ".codebatch"
     process = codebatch.start("run", "many", "-j", "1")
-    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    wait_until(lambda: has_journal_event("began")(store), "a unit has begun")
     children = children_of(process)
     process.kill()
     process.communicate()
     _, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
-    told = codebatch("status", "--json")
-    assert told.json["status"] in ("RUNNING", "COMPLETED")
-    if told.json["status"] == "RUNNING":
-        assert told.json["stalled"]
-        assert told.json["holders"] == []
-        assert "resume with: codebatch run --batch" in told.notes
+    status = codebatch("status", "--json")
+    assert status.json["status"] in ("RUNNING", "COMPLETED")
+    if status.json["status"] == "RUNNING":
+        assert status.json["stalled"]
+        assert status.json["holders"] == []
+        assert "resume with: codebatch run --batch" in status.notes
     whole = codebatch("run", "many", "--json").json
     assert whole["action"] in ("resumed", "up to date")
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
@@ -134,7 +137,7 @@ def test_killed_run_is_stalled_and_the_next_run_takes_over_immediately(
 def test_second_run_helps_the_first_and_both_succeed(codebatch: CommandLine, digest_of_many: str) -> None:
     store = codebatch.directory / ".codebatch"
     first = codebatch.start("run", "many", "--json", "-j", "1")
-    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    wait_until(lambda: has_journal_event("began")(store), "a unit has begun")
     second = codebatch.start("run", "many", "--json", "-j", "1")
     answers = [codebatch.finish(process).json for process in (first, second)]
     assert {answer["batch_id"] for answer in answers} == {answers[0]["batch_id"]}

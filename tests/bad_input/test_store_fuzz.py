@@ -1,10 +1,11 @@
-"""Every file of a store is damaged in every way, and every reading command is asked: it answers as before, or says so.
+"""Reading commands on a store with any damaged file: the answer is unchanged or the damage is reported.
 
-Damage: a bit flipped, the file cut, emptied, appended to, overwritten with zeros from somewhere on, deleted. An answer
-may be the undamaged one, an error with exit status 4, or another one that is said to be damaged; nothing else, never a
-70. Of an unfinished store `run` must come to the same result, or end with 4.
+Kinds of damage: a bit flipped, the file cut, emptied, appended to, overwritten with zeros from some byte on, deleted.
+An answer may equal the answer of the undamaged store, be an error with exit status 4, or differ and report the damage.
+Exit status 70 is a failure. `run` on an unfinished store must produce the same result or end with 4.
 
-A sample drawn by a seed; CODEBATCH_STORE_FUZZ says how many damages a file and kind, for a longer look.
+The tests draw a sample with a seed. CODEBATCH_STORE_FUZZ sets the number of damages for each file and kind, for longer
+tests.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ ast src/main.py --batch latest
 
 FORMS = [(*question, *form) for question in QUESTIONS for form in ((), ("--json",))]
 
-SAID = ("DAMAGED", "damaged", "is missing", "passed over", "is lost", "cannot be read", "not in any pack")
+DAMAGE_REPORTS = ("DAMAGED", "damaged", "is missing", "passed over", "is lost", "cannot be read", "not in any pack")
 
 Damage = Callable[[bytes, random.Random], bytes | None]
 
@@ -82,7 +83,7 @@ def flip(data: bytes, chance: random.Random) -> bytes:
 
 
 def make_foreign(data: bytes, chance: random.Random) -> bytes:
-    """A byte that no UTF-8 begins with."""
+    """Insert a byte that cannot begin a UTF-8 sequence."""
     place = chance.randrange(len(data))
     return data[:place] + b"\xff" + data[place + 1 :]
 
@@ -104,7 +105,7 @@ def append(data: bytes, chance: random.Random) -> bytes:
 
 
 def zero(data: bytes, chance: random.Random) -> bytes:
-    """As a file system leaves what it had not written yet."""
+    """Overwrite the end with zeros, as file systems leave data that they had not written yet."""
     place = chance.randrange(len(data))
     return data[:place] + bytes(len(data) - place)
 
@@ -118,30 +119,30 @@ DAMAGES: tuple[Damage, ...] = (flip, make_foreign, cut, cut_by_one, empty, appen
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command said, and its status."""
+    """The output of a command, and its exit status."""
 
     status: int
     stdout: bytes
     stderr: str
 
     @property
-    def is_said(self) -> bool:
-        return any(word in self.stderr or word.encode() in self.stdout for word in SAID)
+    def reports_damage(self) -> bool:
+        return any(word in self.stderr or word.encode() in self.stdout for word in DAMAGE_REPORTS)
 
 
 def ask(arguments: tuple[str, ...]) -> Answer:
-    """Ask in this process: hundreds of commands a second."""
+    """Run a command in this process, which allows hundreds of commands a second."""
     stdout, stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
         status = run_to_exit_status(cli, arguments)
-    said, told = (stream.detach() for stream in (stdout, stderr))
-    assert isinstance(said, io.BytesIO)
-    assert isinstance(told, io.BytesIO)
-    return Answer(status, said.getvalue(), told.getvalue().decode("utf-8", "replace"))
+    out, err = (stream.detach() for stream in (stdout, stderr))
+    assert isinstance(out, io.BytesIO)
+    assert isinstance(err, io.BytesIO)
+    return Answer(status, out.getvalue(), err.getvalue().decode("utf-8", "replace"))
 
 
 class Store:
-    """A store to damage, file by file, and to make whole again."""
+    """A store to damage file by file, and to restore."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -155,7 +156,7 @@ class Store:
         return self._sound[path]
 
     def damaged(self, path: Path, damage: Damage, chance: random.Random) -> bool:
-        """Damage a file; False where the damage changes nothing. A name that shares its inode shares the damage."""
+        """Damage a file and return whether its bytes changed. All hard links of the file are damaged too."""
         sound = self._sound[path]
         if not sound and damage not in (append, delete):
             return False
@@ -169,11 +170,11 @@ class Store:
         return True
 
     def repair(self, path: Path) -> None:
-        """Undo the damage, and what the commands noted of it."""
-        for noted in self.root.glob("objects/*.bad"):
-            noted.unlink()
-        for each in {path, *self.root.glob("objects/*.idx")} & self._sound.keys():
-            each.write_bytes(self._sound[each])
+        """Undo the damage, and remove what commands recorded about it."""
+        for record in self.root.glob("objects/*.bad"):
+            record.unlink()
+        for file in {path, *self.root.glob("objects/*.idx")} & self._sound.keys():
+            file.write_bytes(self._sound[file])
 
     def is_sound(self) -> bool:
         return self._sound == {path: path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file()}
@@ -181,7 +182,7 @@ class Store:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandLine, str]:
-    """A project with a finished store, in which one file has a failure of one task; and its result digest."""
+    """A project with a finished store, and its result digest. One task failed for one file."""
     root = tmp_path_factory.mktemp("fuzz")
     make_project(root)
     write(root / "src" / "other.py", "import main\n\nmain.Main().run('1')\n")
@@ -194,17 +195,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandLine, str]
 
 @pytest.fixture
 def here(project: tuple[CommandLine, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the project in the current directory. Its links are kept: a commit is one file of many names."""
+    """A copy of the project in the current directory.
+
+    Hard links are preserved, because commits are published by link.
+    """
     copied = tmp_path / "copied"
     copy(project[0].directory, copied)
     monkeypatch.chdir(copied)
-    monkeypatch.setenv("CODEBATCH_STORE", str(copied / ".codebatch"))  # One that was copied is believed if it is named.
+    monkeypatch.setenv("CODEBATCH_STORE", str(copied / ".codebatch"))  # A copied store is trusted only if it is named.
     monkeypatch.setattr(sys, "path", [*sys.path])
     return copied
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a project with its store, and make one file again of each that has many names."""
+    """Copy a project with its store, and preserve hard links."""
     copy_project(source, target)
     first: dict[int, Path] = {}
     for path in sorted(source.rglob("*")):
@@ -217,7 +221,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def unfinish(root: Path) -> Path:
-    """Take the outputs away, and what one task said of most shards: as a coordinator leaves it that was killed."""
+    """Remove the outputs and most outcomes of one task, as a killed coordinator leaves a store."""
     store = root / ".codebatch"
     for outputs in store.glob("batches/*/outputs/*"):
         shutil.rmtree(outputs)
@@ -231,30 +235,32 @@ def unfinish(root: Path) -> Path:
 def test_damage_of_a_finished_store_never_becomes_an_answer(here: Path) -> None:
     store = Store(here / ".codebatch")
     sound = {form: ask(form) for form in FORMS}
-    assert {answer.status for answer in sound.values()} == {0, 3}, "a task failed, and where that matters it is said"
-    asked = 0
+    assert {answer.status for answer in sound.values()} == {0, 3}, (
+        "a task failed, and answers that it affects report this"
+    )
+    trial_count = 0
     wrong: list[str] = []
-    for path, damage, form in trials(store, 1):
+    for path, damage, form in iter_trials(store, 1):
         name = path.relative_to(store.root)
         answer = ask(form)
         store.repair(path)
-        asked += 1
+        trial_count += 1
         if problem := problem_of(path, form, sound[form], answer):
             wrong.append(f"{damage.__name__} {name}: {' '.join(form)}: {problem}")
-    assert not wrong, f"{len(wrong)} of {asked}:\n" + "\n".join(wrong[:60])
-    assert asked > 600
+    assert not wrong, f"{len(wrong)} of {trial_count}:\n" + "\n".join(wrong[:60])
+    assert trial_count > 600
     assert store.is_sound()
 
 
 def test_damage_of_an_unfinished_store_never_becomes_a_record(here: Path) -> None:
-    """What is lost is open again, which nobody can tell from what was never done. What is answered is right."""
+    """Damaged work is open again, like work that was never done. Records that are returned are right."""
     store = Store(unfinish(here))
     sound = {form: ask(form) for form in FORMS}
     assert {answer.status for answer in sound.values()} <= {0, 3}
     every = records(ask(("query", "outputs", "--json")).stdout)
     assert every
     wrong: list[str] = []
-    for path, damage, form in trials(store, 1):
+    for path, damage, form in iter_trials(store, 1):
         answer = ask(form)
         is_list = form[:2] in (("query", "outputs"), ("query", "diagnostics")) and form[-1] == "--json"
         store.repair(path)
@@ -268,7 +274,7 @@ def test_damage_of_an_unfinished_store_never_becomes_a_record(here: Path) -> Non
 
 
 def records(answer: bytes) -> set[str]:
-    """What a query gave: bare, or as a part of what there is to say."""
+    """Return the records of a query, from a list or from an object."""
     document = json.loads(answer)
     return {json.dumps(record) for record in (document["records"] if isinstance(document, dict) else document)}
 
@@ -303,7 +309,10 @@ def test_damaged_unfinished_store_yields_the_same_result(
 
 
 def problem_of_run(codebatch: CommandLine, digest: str, *, is_store: bool) -> str:
-    """What is wrong with `run` of a damaged store, and with a batch begun anew, as a hint says, where it is refused."""
+    """Return what is wrong with `run` on a damaged store.
+
+    If `run` refuses it, the new batch that the hint suggests is checked.
+    """
     for arguments in (("run", ".", "--json"), ("run", ".", "--again", "--json")):
         ended = codebatch.ends(*arguments)
         if ended.status == 3 and ended.json["result_digest"] == digest:
@@ -315,8 +324,11 @@ def problem_of_run(codebatch: CommandLine, digest: str, *, is_store: bool) -> st
     return "a new batch is refused too"
 
 
-def trials(store: Store, share: int) -> Iterator[tuple[Path, Damage, tuple[str, ...]]]:
-    """Each file with each damage, done, and `share` questions to ask then. The same ones at each run."""
+def iter_trials(store: Store, share: int) -> Iterator[tuple[Path, Damage, tuple[str, ...]]]:
+    """Damage each file in each way, and yield `share` questions for each damage.
+
+    The sample is the same in each test run.
+    """
     for number, path in enumerate(store.files):
         for damage in DAMAGES:
             chance = random.Random(f"{SEED} {number} {damage.__name__}")
@@ -327,20 +339,23 @@ def trials(store: Store, share: int) -> Iterator[tuple[Path, Damage, tuple[str, 
 
 
 def without_evidence(form: tuple[str, ...], answer: Answer) -> list[object]:
-    """An answer of `errors` without what the journal says of why."""
+    """Return an answer of `errors` without the evidence from journals."""
     if form[-1] == "--json":
         return [{**record, "evidence": None} for record in json.loads(answer.stdout)]
     return [line for line in answer.stdout.splitlines() if not line.startswith(b" ")]
 
 
 def problem_of(path: Path, form: tuple[str, ...], sound: Answer, answer: Answer) -> str:
-    """What is wrong with an answer of a damaged store; nothing where it is right, or an error, or said."""
+    """Return what is wrong with an answer from a damaged store.
+
+    The result is empty if the answer is right, an error, or reports the damage.
+    """
     if answer.status == 4 and answer.stdout == b"":
         return ""
-    if answer.status in (0, 3) and answer.is_said:
+    if answer.status in (0, 3) and answer.reports_damage:
         return ""
     known = answer.stdout
-    if "cache" in path.parts:  # Without the stat cache nobody knows whether the tree is as it was.
+    if "cache" in path.parts:  # Without the stat cache, it is unknown whether the tree has changed.
         known = known.replace(b'"stale": null', b'"stale": false')
     if (answer.status, known) == (sound.status, sound.stdout):
         return ""
@@ -349,5 +364,5 @@ def problem_of(path: Path, form: tuple[str, ...], sound: Answer, answer: Answer)
         and answer.status == sound.status
         and without_evidence(form, answer) == without_evidence(form, sound)
     ):
-        return ""  # That a line was lost, cut off at its end, nobody can tell; nor needs to.
+        return ""  # A line that is missing at the end of a journal cannot be detected, and need not be.
     return f"status {answer.status}: {answer.stderr[-300:]!r} {answer.stdout[:200]!r}"

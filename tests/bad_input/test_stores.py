@@ -27,8 +27,8 @@ def test_missing_store_is_reported_with_a_hint_to_create_it(codebatch: CommandLi
     assert named.error["code"] == "store_not_found"
     assert str(codebatch.directory / "nowhere") in named.error["message"]
     assert "codebatch init" in named.error["hint"]
-    found = codebatch(*command.split(), status=4)
-    assert found.notes.startswith("error: no store in the project ")
+    ended = codebatch(*command.split(), status=4)
+    assert ended.notes.startswith("error: no store in the project ")
     assert not (codebatch.directory / "nowhere").exists()
 
 
@@ -43,9 +43,9 @@ def test_foreign_directory_is_rejected_as_a_store_and_unchanged(codebatch: Comma
 def test_file_is_rejected_as_a_store(codebatch: CommandLine) -> None:
     write(codebatch.directory / "file", "x")
     for command in ("status", "run .", "init"):
-        told = codebatch(*command.split(), "--store", "file", "--json", status=4).error
-        assert told["code"] == "store_foreign"
-        assert "is a file" in told["message"]
+        error = codebatch(*command.split(), "--store", "file", "--json", status=4).error
+        assert error["code"] == "store_foreign"
+        assert "is a file" in error["message"]
     codebatch("status", "--store", "file/below", status=4)
     codebatch("run", ".", "--store", "file/below", status=4)
 
@@ -54,13 +54,13 @@ def test_file_is_rejected_as_a_store(codebatch: CommandLine) -> None:
 def test_uncreatable_store_directory_is_reported(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     for command in (("init", "/proc/codebatch"), ("run", ".", "--store", "/proc/codebatch")):
-        told = codebatch(*command, "--json", status=4).error
-        assert told["code"] == "store_error"
-        assert "--store" in told["hint"]
+        error = codebatch(*command, "--json", status=4).error
+        assert error["code"] == "store_error"
+        assert "--store" in error["hint"]
 
 
 @pytest.mark.parametrize(
-    ("document", "code", "said"),
+    ("document", "code", "hint"),
     [
         ('{"format": 999, "id": "x"}', "store_foreign", "upgrade codebatch"),
         (
@@ -79,7 +79,7 @@ def test_uncreatable_store_directory_is_reported(codebatch: CommandLine) -> None
     ],
 )
 def test_store_of_another_format_is_reported_and_unchanged(
-    codebatch: CommandLine, document: str, code: str, said: str
+    codebatch: CommandLine, document: str, code: str, hint: str
 ) -> None:
     codebatch("init", "store")
     write(codebatch.directory / "store" / "store.json", document)
@@ -87,7 +87,7 @@ def test_store_of_another_format_is_reported_and_unchanged(
     for command in ("status", "run ."):
         ended = codebatch(*command.split(), "--store", "store", "--json", status=4)
         assert ended.error["code"] == code
-        assert said in str(ended.error["hint"])
+        assert hint in str(ended.error["hint"])
     assert sorted(codebatch.directory.rglob("*")) == before
     assert (codebatch.directory / "store" / "store.json").read_text() == document
 
@@ -155,10 +155,10 @@ def test_init_of_an_existing_store_changes_nothing(codebatch: CommandLine) -> No
 def test_init_of_a_project_creates_its_store(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     (codebatch.directory / "empty").mkdir()
-    for words, where in (((".",), "project"), (("../project",), "empty"), ((".",), "empty")):
-        told = codebatch("init", *words, "--json", cwd=codebatch.directory / where).json
-        project = where if words == (".",) else "project"
-        assert told["store"] == str(codebatch.directory / project / ".codebatch")
+    for arguments, where in (((".",), "project"), (("../project",), "empty"), ((".",), "empty")):
+        answer = codebatch("init", *arguments, "--json", cwd=codebatch.directory / where).json
+        project = where if arguments == (".",) else "project"
+        assert answer["store"] == str(codebatch.directory / project / ".codebatch")
     before = sorted(codebatch.directory.rglob("*"))
     for store in ("project/.codebatch", "empty/.codebatch"):
         codebatch("init", ".", cwd=codebatch.directory / store)

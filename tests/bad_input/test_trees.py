@@ -82,8 +82,8 @@ def test_deeply_nested_brackets_yield_a_result_or_a_failure(codebatch: CommandLi
     ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
     assert ended.json["status"] == ("COMPLETED" if process.returncode == 0 else "PARTIAL")
     failed = {record["path"] for record in codebatch("query", "outputs", "--kind", "failure", "--json").records}
-    told = {record["path"] for record in codebatch("query", "outputs", "--kind", "file", "--json").records}
-    assert failed | told == {"deep.json", "deep.py", "deep.js", "open.c", "blocks.rs", "fine.py"}
+    analysed = {record["path"] for record in codebatch("query", "outputs", "--kind", "file", "--json").records}
+    assert failed | analysed == {"deep.json", "deep.py", "deep.js", "open.c", "blocks.rs", "fine.py"}
     assert "fine.py" not in failed
 
 
@@ -100,9 +100,9 @@ def test_deeply_nested_directories_are_analysed(codebatch: CommandLine) -> None:
     os.close(file)
     os.close(fd)
     assert codebatch("run", "deep", "--json").json["files"] == 1
-    (found,) = codebatch("query", "diagnostics", "--json").records
-    assert found["path"] == "dir/" * levels + "a.py"
-    assert codebatch("inspect", found["path"]).lines
+    (diagnostics,) = codebatch("query", "diagnostics", "--json").records
+    assert diagnostics["path"] == "dir/" * levels + "a.py"
+    assert codebatch("inspect", diagnostics["path"]).lines
     assert codebatch("run", "deep", "--json").json["action"] == "up to date"
 
 
@@ -118,8 +118,10 @@ def test_a_file_of_100_megabytes_is_stored_and_classified(codebatch: CommandLine
 
 
 def test_constantly_changing_file_fails_the_snapshot_until_it_stops(codebatch: CommandLine) -> None:
-    """A writer replaces the file without pause while codebatch reads it: either it fell between two writes, or it says
-    so. Whatever was stored is one whole version."""
+    """A writer replaces the file without pause while codebatch reads it.
+
+    Either the snapshot reads the file between two writes, or it fails. A stored file is always one whole version.
+    """
     versions = {bytes([65 + n]) * 3_000_000 for n in range(4)}
     source = codebatch.directory / "source"
     write(source / "busy.txt", min(versions))
@@ -168,7 +170,7 @@ def test_named_special_file_is_rejected(codebatch: CommandLine) -> None:
 
 
 def test_file_that_kills_its_worker_is_a_failure_that_resume_retries(codebatch: CommandLine) -> None:
-    """The limit of time is what kills here: it is set far below what the file takes."""
+    """The time limit kills the worker: it is far below the time that the file takes."""
     make_project(codebatch.directory / "project")
     write(codebatch.directory / "project" / "long.py", "x = [" + "[1, 'a'], " * 40_000 + "]\n")
     ended = codebatch("run", "project", "--file-seconds", "0.05", "--json", status=3)

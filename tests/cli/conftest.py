@@ -1,4 +1,4 @@
-"""A project that was run once, shared by the tests that only read."""
+"""A project with one batch, shared by tests that only read it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.command_line import CommandLine, make_project
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """A project, its store beside it, and the ids that its first run gave."""
+    """A project, its store, and the IDs of its first snapshot and batch."""
 
     codebatch: CommandLine
     project: Path
@@ -23,7 +23,7 @@ class Ran:
 
 @pytest.fixture(scope="session")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """Read-only for whoever uses it."""
+    """A project that was analysed once. Tests must not change it."""
     root = tmp_path_factory.mktemp("ran")
     codebatch = CommandLine(root)
     answer = codebatch("run", make_project(root / "project"), "--store", "store", "--json").json

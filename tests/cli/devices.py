@@ -1,4 +1,4 @@
-"""Device nodes of the test's own: no test names one of the machine's as a target."""
+"""Device nodes for tests, so that no test uses a device of the machine as a target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 def make_device(path: Path, like: str) -> Path:
-    """Make a node of the same device as another. Skips the test if that is not permitted here."""
+    """Create a node of the same device as another. Skip the test if this is not permitted."""
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, os.stat(like).st_rdev)
     except PermissionError:

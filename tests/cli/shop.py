@@ -1,4 +1,4 @@
-"""The tree of which README and the pages of `codebatch help` show answers: a shop in Python and JavaScript."""
+"""The tree that README and the pages of `codebatch help` use for examples: a shop in Python and JavaScript."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ export function format(line) {
 
 
 def make_shop(root: Path) -> Path:
-    """The tree, below a directory."""
+    """Create the tree below a directory."""
     for path, text in FILES.items():
         write(root / path, text)
     return root

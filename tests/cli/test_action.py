@@ -1,6 +1,7 @@
-"""The action for GitHub: its very steps, in a clean directory, with GitHub's variables and `fetch-depth: 1`.
+"""The GitHub action: its steps run in a clean directory, with GitHub's variables and `fetch-depth: 1`.
 
-What is GitHub's is done by hand: the checkout, the cache, and the upload, of which the file alone is looked at.
+The checkout, the cache and the upload are GitHub's own actions, so the tests replace them. Of an upload, only the file
+is checked.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _EXPRESSION = re.compile(r"\$\{\{ ?(.*?) ?\}\}")
 
 @dataclass
 class Step:
-    """A step of the action: what it is called, its members, and the variables that it sets."""
+    """A step of the action: its members, and the environment variables that it sets."""
 
     members: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
 
 
 def steps_and_inputs() -> tuple[list[Step], dict[str, str]]:
-    """The steps, and the defaults of the inputs: as much of YAML as the action has."""
+    """Return the steps, and the defaults of the inputs. The parser covers only the YAML that the action uses."""
     steps: list[Step] = []
     inputs: dict[str, str] = {}
     above = ""
@@ -57,7 +58,7 @@ def steps_and_inputs() -> tuple[list[Step], dict[str, str]]:
 
 
 class Runner:
-    """GitHub, which keeps caches and starts each job in an empty directory of the same name."""
+    """A replacement for GitHub, which keeps caches and starts each job in an empty directory of the same name."""
 
     def __init__(self, root: Path, origin: Path) -> None:
         self.root = root
@@ -65,10 +66,10 @@ class Runner:
         self.temp = root / "temp"
         self.workspace = root / "work" / "app"
         self.caches: list[Path] = []
-        self.said: dict[str, str] = {}
+        self.output: dict[str, str] = {}
 
     def job(self, commit: str, ref: str, base_ref: str = "", **inputs: str) -> dict[str, str]:
-        """What became of each step, by its name, of a job for a commit."""
+        """Run a job for a commit, and return the outcome of each step by its name."""
         shutil.rmtree(self.workspace, ignore_errors=True)
         shutil.rmtree(self.temp, ignore_errors=True)
         self.workspace.mkdir(parents=True)
@@ -93,7 +94,7 @@ class Runner:
         for step in steps:
             name, condition = step.members["name"], step.members.get("if", "")
             outcome = "skipped"
-            if _holds(condition, inputs, outcomes) and (is_well or "always()" in condition):
+            if _is_condition_met(condition, inputs, outcomes) and (is_well or "always()" in condition):
                 own = {key: _expand_inputs(value, inputs) for key, value in step.environment.items()}
                 outcome = self._do(step, name, {**environment, **own}, inputs["store"])
             is_well &= outcome != "failure"
@@ -109,35 +110,35 @@ class Runner:
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
                 cwd=self.workspace, env=here.environment, capture_output=True, text=True, check=False,
             )  # fmt: skip
-            self.said[name] = ended.stdout + ended.stderr
-            assert "Traceback" not in self.said[name]
+            self.output[name] = ended.stdout + ended.stderr
+            assert "Traceback" not in self.output[name]
             return "failure" if ended.returncode else "success"
         if "restore" in step.members["uses"] and self.caches:
             shutil.copytree(self.caches[-1], self.workspace / store)
         elif "save" in step.members["uses"]:
-            assert (self.workspace / store).is_dir(), self.said
+            assert (self.workspace / store).is_dir(), self.output
             self.caches.append(self.root / f"cache-{len(self.caches)}")
             shutil.copytree(self.workspace / store, self.caches[-1])
         return "success"
 
 
 def _expand_inputs(text: str, inputs: dict[str, str]) -> str:
-    return _EXPRESSION.sub(lambda found: inputs[found[1].removeprefix("inputs.")], text)
+    return _EXPRESSION.sub(lambda match: inputs[match[1].removeprefix("inputs.")], text)
 
 
-def _holds(condition: str, inputs: dict[str, str], outcomes: dict[str, str]) -> bool:
-    """Whether a step is to be done, as far as its condition looks at inputs and at steps before."""
+def _is_condition_met(condition: str, inputs: dict[str, str], outcomes: dict[str, str]) -> bool:
+    """Return whether a step is executed. Only conditions about inputs and earlier steps are evaluated."""
     terms = _EXPRESSION.sub(r"\1", condition).split(" && ") if condition else []
     compared = (re.fullmatch(r"(inputs|steps)\.([\w-]+)(?:\.outcome)? ([!=]=) '(.*)'", term) for term in terms)
     known = {"inputs": inputs, "steps": outcomes}
     return all(
-        (known[found[1]].get(found[2], "skipped") == found[4]) is (found[3] == "==") for found in compared if found
+        (known[match[1]].get(match[2], "skipped") == match[4]) is (match[3] == "==") for match in compared if match
     )
 
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
-    """With an origin that has a branch `main`."""
+    """A runner for an origin with a branch `main`."""
     origin = tmp_path / "origin"
     make_repository(origin, [(NOW, {b"a.py": b"import re\n"}), (NOW + DAY, {b"a.py": b"import os\n"})])
     git(origin, "config", "user.name", "n")
@@ -148,7 +149,7 @@ def runner(tmp_path: Path) -> Runner:
 
 
 def _pull_request(origin: Path, path: str, text: str) -> str:
-    """The commit by which GitHub tries to merge a request that adds a file."""
+    """Create the commit that GitHub creates to merge a pull request. The request adds a file."""
     git(origin, "checkout", "-qB", "request", "main")
     (origin / path).write_text(text)
     git(origin, "add", "-A")
@@ -162,29 +163,29 @@ def test_pull_request_fails_only_for_findings_that_it_adds(runner: Runner) -> No
     main = git(runner.origin, "rev-parse", "main")
     done = ["success"] * 6
     first = runner.job(main, "refs/heads/main")
-    assert [*first.values()] == ["skipped", *done], runner.said
-    assert "::warning title=codebatch check::no base to compare with (" in runner.said["Check"]
+    assert [*first.values()] == ["skipped", *done], runner.output
+    assert "::warning title=codebatch check::no base to compare with (" in runner.output["Check"]
 
     bad = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
     assert {name for name, outcome in bad.items() if outcome == "failure"} == {"Check"}
-    assert f"commit {main[:12]}, the first parent of GitHub's merge commit" in runner.said["Check"]
-    assert "b.py:1:7: error syntax-error" in runner.said["Check"]
-    assert "a.py" not in runner.said["Check"]
+    assert f"commit {main[:12]}, the first parent of GitHub's merge commit" in runner.output["Check"]
+    assert "b.py:1:7: error syntax-error" in runner.output["Check"]
+    assert "a.py" not in runner.output["Check"]
     sarif = json.loads((runner.temp / "codebatch.sarif").read_text())
     assert {result["ruleId"] for run in sarif["runs"] for result in run["results"]} == {"F401", "syntax-error"}
     assert (bad["Upload SARIF"], bad["Save the store"]) == ("success", "success")
 
     conditions = {"fail-on": "new-error severity-raised"}
     good = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **conditions)
-    assert [*good.values()] == ["skipped", *done], runner.said
+    assert [*good.values()] == ["skipped", *done], runner.output
     strict = {"fail-on": "new", "upload-sarif": "false"}
     worse = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **strict)
     assert (worse["Check"], worse["Write SARIF"], worse["Upload SARIF"]) == ("failure", "skipped", "skipped")
 
 
 def test_shallow_clone_without_base_gets_a_fetch_depth_hint(runner: Runner) -> None:
-    """The store knows another commit alone, and the one that the request begins at is not in a clone of depth 1."""
+    """The store has a batch of another commit only. The base of the request is not in a clone of depth 1."""
     runner.job(git(runner.origin, "rev-parse", "main~1"), "refs/heads/main")
     outcomes = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
     assert outcomes["Check"] == "failure"
-    assert "`fetch-depth: 2`" in runner.said["Check"]
+    assert "`fetch-depth: 2`" in runner.output["Check"]

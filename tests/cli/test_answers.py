@@ -1,4 +1,4 @@
-"""What commands print: data alone on standard output, the same for people and programs, whatever the file is called."""
+"""Output of commands: standard output has only data, text and JSON agree, and file names cannot break it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_closed_pipe_after_one_line_is_no_error(ran: Ran, command: str) -> None:
     (line,) = ended.lines
     assert line == line.rstrip() != ""
     assert b"error" not in ended.stderr
-    assert ended.stderr == b"" or "--explain" in command, "which tells there what was read"
+    assert ended.stderr == b"" or "--explain" in command, "standard error is not empty"
 
 
 def test_common_options_are_accepted_before_and_after_subcommands(ran: Ran) -> None:
@@ -86,9 +86,9 @@ def test_quiet_leaves_standard_error_empty(codebatch: CommandLine) -> None:
 
 
 def test_verbose_reports_the_store_and_the_files_read(ran: Ran) -> None:
-    asked = ran.codebatch("query", "outputs", "--store", "store", "-v")
-    assert asked.stdout == ran.codebatch("query", "outputs", "--store", "store").stdout
-    store, read = asked.notes.splitlines()[-2:]
+    ended = ran.codebatch("query", "outputs", "--store", "store", "-v")
+    assert ended.stdout == ran.codebatch("query", "outputs", "--store", "store").stdout
+    store, read = ended.notes.splitlines()[-2:]
     assert store == f"store: {ran.store}"
     few = ran.codebatch("-v", "snapshot", "list", "--store", "store").notes.splitlines()[-1]
     files, fewer = (int(line.split()[1]) for line in (read, few))
@@ -131,10 +131,10 @@ def test_cat_object_prints_the_bytes_of_a_file(ran: Ran) -> None:
 
 def test_rules_show_has_the_explanation_and_the_findings_count(ran: Ran) -> None:
     rule = ran.codebatch("rules", "show", "F401", "--store", "store", "--json").json
-    found = ran.codebatch("query", "diagnostics", "--code", "F401", "--store", "store", "--json").records
-    assert (rule["name"], rule["severity"], rule["findings"]) == ("unused-import", "warning", len(found))
+    findings = ran.codebatch("query", "diagnostics", "--code", "F401", "--store", "store", "--json").records
+    assert (rule["name"], rule["severity"], rule["findings"]) == ("unused-import", "warning", len(findings))
     assert "## Why is this bad?" in rule["explanation"]
-    assert len(found) == 2
+    assert len(findings) == 2
     assert rule["batch_id"] == ran.batch_id
     assert f"2 findings in batch {ran.batch_id}" in ran.codebatch("rules", "show", "F401", "--store", "store").lines
 
@@ -165,15 +165,15 @@ def test_shards_status_ready_equals_open(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     codebatch("snapshot", "project", "-q")
     codebatch("batch", "init", "-q")
-    asked = ("shards", "--task", "parse", "--json", "--status")
-    assert len(codebatch(*asked, "ready").json) == len(codebatch(*asked, "open").json) == 1
+    command = ("shards", "--task", "parse", "--json", "--status")
+    assert len(codebatch(*command, "ready").json) == len(codebatch(*command, "open").json) == 1
 
 
 def test_path_that_is_not_utf8_is_found_by_every_reading_command(ran: Ran) -> None:
     name = b"caf\xe9.py"
     encoded = base64.b64encode(name).decode()
-    found = {row.get("path_b64") for row in ran.codebatch("files", "--store", "store", "--json").records}
-    assert encoded in found
+    paths = {row.get("path_b64") for row in ran.codebatch("files", "--store", "store", "--json").records}
+    assert encoded in paths
     inspected = ran.codebatch("inspect", name, "--store", "store", "--json").records
     assert {record["path_b64"] for record in inspected} == {encoded}
     assert ran.codebatch("inspect", name, "--store", "store", "--json", "--explain").json["path_b64"] == encoded
@@ -188,13 +188,13 @@ def test_path_that_is_not_utf8_is_found_by_every_reading_command(ran: Ran) -> No
 
 
 def test_control_characters_in_names_and_messages_are_escaped(codebatch: CommandLine) -> None:
-    """Each is one line and holds no escape sequence, whatever a file is called; in JSON it is called what it is."""
+    """In text, each record is one line without escape sequences, whatever the file name. JSON has the exact name."""
     name = "\x1b]0;mine\x07\x1b[2J\na\u202eb\x9b.py"
     write(codebatch.directory / "project" / name, "def f(:\n")
-    ran = codebatch("run", "project")
+    first = codebatch("run", "project")
     shown = "\\x1b]0;mine\\x07\\x1b[2J\\na\\u202eb\\x9b.py"
-    assert any(shown in line for line in ran.lines)
-    said = [ran.text, ran.notes, codebatch("inspect", "nowhere\x1b[2J\n.py", status=2).notes]
+    assert any(shown in line for line in first.lines)
+    outputs = [first.text, first.notes, codebatch("inspect", "nowhere\x1b[2J\n.py", status=2).notes]
     for command in (
         "errors",
         "files",
@@ -205,9 +205,9 @@ def test_control_characters_in_names_and_messages_are_escaped(codebatch: Command
     ):
         ended = codebatch(*command.split())
         assert any(shown in line for line in ended.lines), command
-        said.append(ended.text)
-    said.append(codebatch("files", "--why", f"project/{name}").text)
-    assert not any(character in text for text in said for character in "\x1b\x07\x9b\u202e")
+        outputs.append(ended.text)
+    outputs.append(codebatch("files", "--why", f"project/{name}").text)
+    assert not any(character in text for text in outputs for character in "\x1b\x07\x9b\u202e")
     assert {record["path"] for record in codebatch("errors", "--json").records} == {name}
 
 
@@ -241,16 +241,16 @@ def test_ambiguous_path_is_noted(codebatch: CommandLine) -> None:
     for place in (below.parent, below, below / "below"):
         write(place / "a.py", "x = 1\n")
     codebatch("run", ".", "-q", "--pipeline", "parse")
-    for given, found, other in (
+    for given, expected, other in (
         ("a.py", "a.py", "below/a.py"),
         ("./a.py", "below/a.py", "a.py"),
         ("../a.py", "a.py", None),
         (below / "a.py", "below/a.py", None),
         ("below/a.py", "below/a.py", "below/below/a.py"),
     ):
-        asked = codebatch("inspect", given, "--json", cwd=below)
-        assert {record["path"] for record in asked.records} == {found}
-        assert (f", ignoring {other}\n" in asked.notes) if other else ("ignoring" not in asked.notes)
+        ended = codebatch("inspect", given, "--json", cwd=below)
+        assert {record["path"] for record in ended.records} == {expected}
+        assert (f", ignoring {other}\n" in ended.notes) if other else ("ignoring" not in ended.notes)
 
 
 def test_empty_answer_prints_a_note_and_no_data(codebatch: CommandLine) -> None:
@@ -258,20 +258,20 @@ def test_empty_answer_prints_a_note_and_no_data(codebatch: CommandLine) -> None:
     assert codebatch("snapshot", "list").stdout == codebatch("batch", "list").stdout == b""
     write(codebatch.directory / "a.txt", "a\n")
     codebatch("run")
-    for command, said in (
+    for command, note in (
         ("errors", "no errors\n"),
         ("shards --task parse --status failed", "no matching shards\n"),
         ("query diagnostics", "no diagnostics in 1 file\n"),
     ):
         ended = codebatch(*command.split())
-        assert (ended.stdout, ended.notes) == (b"", said), command
+        assert (ended.stdout, ended.notes) == (b"", note), command
 
 
 def test_filters_select_matching_records(ran: Ran) -> None:
     def query(*arguments: str) -> list[dict[str, object]]:
-        found = ran.codebatch("query", *arguments, "--store", "store", "--json").records
-        assert isinstance(found, list)
-        return found
+        records = ran.codebatch("query", *arguments, "--store", "store", "--json").records
+        assert isinstance(records, list)
+        return records
 
     every = query("outputs")
     assert query("outputs", "--kind", "symbol") == [record for record in every if record["kind"] == "symbol"]
@@ -294,7 +294,7 @@ def test_filters_select_matching_records(ran: Ran) -> None:
     assert query("symbols", "--where", "lang == 'javascript'") == query("symbols", "--lang", "javascript")
     assert query("diagnostics", "--where", "severity == 'error'") == errors
     paths = [str(record.get("path", "")) for record in every if "path" in record]
-    assert paths == sorted(paths), "by path"
+    assert paths == sorted(paths), "records are not sorted by path"
 
 
 def test_option_of_other_record_kinds_is_rejected_with_a_hint(ran: Ran) -> None:
@@ -303,8 +303,8 @@ def test_option_of_other_record_kinds_is_rejected_with_a_hint(ran: Ran) -> None:
     assert error["hint"] == "available in: query outputs, query diagnostics, query stats"
     error = ran.codebatch("query", "files", "--where", "lnes > 3", "--store", "store", "--json", status=2).error
     assert (error["message"], error["hint"]) == ("unknown field 'lnes'", "did you mean 'lines'?")
-    asked = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")
-    assert ran.codebatch(*asked, status=2).error["message"] == "no record can match all filters"
+    command = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")
+    assert ran.codebatch(*command, status=2).error["message"] == "no record can match all filters"
 
 
 def test_language_without_files_is_noted(ran: Ran) -> None:
@@ -314,9 +314,9 @@ def test_language_without_files_is_noted(ran: Ran) -> None:
 
 def test_counts_agree_between_commands(ran: Ran) -> None:
     def ask(command: str) -> dict[str, int]:
-        found = ran.codebatch(*command.split(), "--store", "store", "--json").records
-        assert isinstance(found, dict)
-        return found
+        records = ran.codebatch(*command.split(), "--store", "store", "--json").records
+        assert isinstance(records, dict)
+        return records
 
     every = ran.codebatch("query", "outputs", "--store", "store", "--json").records
     assert sum(ask("top --limit 99").values()) == len(every)
@@ -335,18 +335,29 @@ def test_counts_agree_between_commands(ran: Ran) -> None:
 
 def test_table_numbers_are_right_aligned_and_words_left_aligned(ran: Ran) -> None:
     header, *rows = ran.codebatch("tasks", "--store", "store").lines
-    assert len({len(line) for line in (header, *rows)}) == 1, "the last column holds numbers: all lines end together"
+    assert len({len(line) for line in (header, *rows)}) == 1, (
+        "the lines differ in length, but the last column has numbers"
+    )
     assert all(row.split()[0] == row[: len(row.split()[0])] for row in rows)
 
 
 def test_answers_are_the_same_before_and_after_the_merge(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     codebatch("run", "project")
-    asked = ("query outputs", "summary", "errors", "files", "top", "inspect src/main.py", "tasks", "shards --task lint")
-    merged = [codebatch(*command.split(), "--json").stdout for command in asked]
+    commands = (
+        "query outputs",
+        "summary",
+        "errors",
+        "files",
+        "top",
+        "inspect src/main.py",
+        "tasks",
+        "shards --task lint",
+    )
+    merged = [codebatch(*command.split(), "--json").stdout for command in commands]
     (outputs,) = (codebatch.directory / ".codebatch" / "batches").glob("*/outputs/*")
     outputs.rename(codebatch.directory / "away")
-    assert [codebatch(*command.split(), "--json").stdout for command in asked] == merged
+    assert [codebatch(*command.split(), "--json").stdout for command in commands] == merged
 
 
 @pytest.mark.parametrize("content", ["words\n", None], ids=["one file of text", "no file"])
@@ -371,7 +382,7 @@ def test_output_without_records_is_a_valid_empty_file(codebatch: CommandLine, co
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("top --limit x", "invalid value for '--limit': 'x' is not a valid integer range"),
         ("top --limit 0", "invalid value for '--limit': 0 is not in the range x>=1"),
@@ -379,5 +390,5 @@ def test_output_without_records_is_a_valid_empty_file(codebatch: CommandLine, co
         ("hotspots --limit 1001", "invalid value for '--limit': 1001 is not in the range 1<=x<=1000"),
     ],
 )
-def test_range_errors_use_the_messages_of_click(codebatch: CommandLine, words: str, told: str) -> None:
-    assert codebatch(*words.split(), "--json", status=2).error["message"] == told
+def test_range_errors_use_the_messages_of_click(codebatch: CommandLine, words: str, message: str) -> None:
+    assert codebatch(*words.split(), "--json", status=2).error["message"] == message

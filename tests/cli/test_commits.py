@@ -1,4 +1,4 @@
-"""Commits as sides of a comparison: which names are commits, and when the tree of one is run."""
+"""Commits as sides of a comparison: their names, and when the tree of a commit is analysed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ERROR = b"def f(:\n"
 
 
 class CommandOutput:
-    """The answer of a command, and what it wrote to standard error."""
+    """The output of a command."""
 
     def __init__(self, answer: str, notes: str) -> None:
         self.answer = answer
@@ -42,7 +42,7 @@ class CommandOutput:
 
 
 class Commands:
-    """The command line in the work tree of a project, in this process."""
+    """The command line in the work tree of a project, run in this process."""
 
     def __init__(self, project: Project, capfd: pytest.CaptureFixture[str]) -> None:
         self.project = project
@@ -61,7 +61,7 @@ class Commands:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    """A project of four commits. The newest one has a batch, and adds an error in b.py."""
+    """A project with four commits. The newest commit adds an error in b.py and has a batch."""
     project = Project(tmp_path, [{b"a.py": b"x = 1\n"}, {b"a.py": _A}, {b"c.py": b"import re\n"}])
     monkeypatch.chdir(project.tree)
     for name in ("GITHUB_ACTIONS", "GITHUB_REF", "GITHUB_BASE_REF"):
@@ -77,17 +77,17 @@ def commands(project: Project, capfd: pytest.CaptureFixture[str]) -> Commands:
     return Commands(project, capfd)
 
 
-def _added(told: CommandOutput) -> list[tuple[str, str]]:
-    return [(row["path"], row["code"]) for row in told.json["added"]]
+def _added(output: CommandOutput) -> list[tuple[str, str]]:
+    return [(row["path"], row["code"]) for row in output.json["added"]]
 
 
 def test_base_without_batch_is_analysed_once_outside_the_worktree(project: Project, commands: Commands) -> None:
     (head,) = commands.batches()
     (project.tree / "a.py").write_bytes(b"edited = 1\n")
     parent = git(project.tree, "rev-parse", "HEAD~1")
-    told = commands("check", "HEAD~1", "--json", status=1)
-    assert f"no batch of HEAD~1 (commit {parent[:12]}); analysing this commit with the tasks of {head}" in told.notes
-    answer = told.json
+    output = commands("check", "HEAD~1", "--json", status=1)
+    assert f"no batch of HEAD~1 (commit {parent[:12]}); analysing this commit with the tasks of {head}" in output.notes
+    answer = output.json
     assert (answer["base"]["commit"], answer["base"]["is_clean"]) == (parent, True)
     assert [(row["path"], row["code"]) for row in answer["forbidden"]] == [("b.py", "syntax-error")]
     assert (project.tree / "a.py").read_bytes() == b"edited = 1\n"
@@ -99,18 +99,18 @@ def test_base_without_batch_is_analysed_once_outside_the_worktree(project: Proje
 
 
 def test_diff_analyses_both_commits(project: Project, commands: Commands) -> None:
-    told = commands("diff", "HEAD~3", "HEAD~1", "--json")
-    assert _added(told) == [("a.py", "F401"), ("c.py", "F401")]
-    assert told.json["complete"]
+    output = commands("diff", "HEAD~3", "HEAD~1", "--json")
+    assert _added(output) == [("a.py", "F401"), ("c.py", "F401")]
+    assert output.json["complete"]
     assert len(commands.batches()) == 3
-    assert told.notes.count("analysing this commit") == 2
+    assert output.notes.count("analysing this commit") == 2
     commit = git(project.tree, "rev-parse", "HEAD~2")
     assert f"no batch of commit {commit[:12]}; analysing this commit" in commands("diff", commit, "HEAD").notes
     assert "analysing this commit" not in commands("diff", "HEAD~3", "HEAD~1").notes
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (("regressions", "HEAD~1", "HEAD"), "b.py:1:7: error syntax-error"),
         (("improvements", "HEAD~2", "HEAD~3"), "a.py:1:8: warning F401"),
@@ -119,8 +119,10 @@ def test_diff_analyses_both_commits(project: Project, commands: Commands) -> Non
         (("check", "HEAD", "HEAD~1"), "new-error      0      0  passed"),
     ],
 )
-def test_every_comparing_command_analyses_a_given_commit(words: tuple[str, ...], told: str, commands: Commands) -> None:
-    assert told in commands(*words).answer
+def test_every_comparing_command_analyses_a_given_commit(
+    words: tuple[str, ...], output: str, commands: Commands
+) -> None:
+    assert output in commands(*words).answer
     assert len(commands.batches()) > 1
 
 
@@ -158,7 +160,7 @@ def test_batch_with_the_same_tasks_is_preferred_to_a_later_batch(project: Projec
 def test_batch_of_a_commit_is_not_the_default_of_the_project(
     project: Project, commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even if the run of the project was stopped, and only a part of it was run since."""
+    """This holds even if the run of the project was interrupted and later only a part was analysed."""
     project.commit({"src/a.py": b"import os\n"})
     shutil.rmtree(project.store)
     with monkeypatch.context() as patch:
@@ -221,10 +223,10 @@ def test_name_of_a_batch_and_a_commit_resolves_to_the_batch_with_a_note(
     (batch,) = commands.batches()
     name = {"batch-": batch[:14], "2": batch[6:14]}.get(name, name)
     git(project.tree, "branch", name, "HEAD~2")
-    told = commands("diff", name, "latest", "--json")
+    output = commands("diff", name, "latest", "--json")
     commit = git(project.tree, "rev-parse", "HEAD~2")
-    assert told.json["old_batch_id"] == batch
-    assert f"{name} refers to a batch and to a git commit ({commit[:12]}); using batch {batch}" in told.notes
+    assert output.json["old_batch_id"] == batch
+    assert f"{name} refers to a batch and to a git commit ({commit[:12]}); using batch {batch}" in output.notes
     assert commands("diff", f"refs/heads/{name}", "latest", "--json").json["old_batch_id"] != batch
     assert "and to a git commit" not in commands("diff", batch, batch).notes
 
@@ -234,18 +236,18 @@ def test_name_of_several_batches_and_a_commit_resolves_to_the_commit(project: Pr
     project.run()
     git(project.tree, "branch", "batch", "HEAD~2")
     assert json.loads(commands("diff", "batch-", "--json", status=2).notes)["error"]["code"] == "ambiguous_id"
-    told = commands("check", "batch", "--json", status=1)
-    assert told.json["base"]["commit"] == git(project.tree, "rev-parse", "HEAD~2")
+    output = commands("check", "batch", "--json", status=1)
+    assert output.json["base"]["commit"] == git(project.tree, "rev-parse", "HEAD~2")
 
 
 def test_interrupted_base_is_resumed(commands: Commands, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed run leaves a batch of the commit without results. It must not answer for the commit."""
+    """A killed run leaves a batch of the commit without results. This batch must not be used for the commit."""
     with monkeypatch.context() as patch:
         patch.setattr(ExecutionSettings, "execute", lambda *_: RunOutcome(130, 0, 0))
         assert "stopped before the base was analysed" in commands("diff", "HEAD~1", "HEAD", status=130).notes
     assert len(commands.batches()) == 2
-    told = commands("diff", "HEAD~1", "HEAD", "--json")
-    assert (told.json["complete"], _added(told)) == (True, [("b.py", "syntax-error")])
+    output = commands("diff", "HEAD~1", "HEAD", "--json")
+    assert (output.json["complete"], _added(output)) == (True, [("b.py", "syntax-error")])
     assert len(commands.batches()) == 2
 
 
@@ -257,9 +259,9 @@ def test_batch_of_a_dirty_worktree_is_not_used_for_its_commit(project: Project, 
     git(project.tree, "checkout", "-q", "main")
     project.write({"d.py": b"y = 1\n"})
     project.run()
-    told = commands("diff", "HEAD~1", "latest", "--json")
-    assert told.json["old_batch_id"] != dirty
-    assert ("b.py", "syntax-error") in _added(told)
+    output = commands("diff", "HEAD~1", "latest", "--json")
+    assert output.json["old_batch_id"] != dirty
+    assert ("b.py", "syntax-error") in _added(output)
 
 
 def test_commit_has_the_path_restriction_of_the_other_batch(
@@ -269,14 +271,14 @@ def test_commit_has_the_path_restriction_of_the_other_batch(
     project.commit({"src/a.py": b"import sys\n", "lib/b.py": b"import json\n"})
     whole = project.run().id
     part = run(project.tree / "src", project.store, configured=project.tree).batch
-    told = commands("diff", "HEAD~1", part.id, "--json")
-    assert [(row["path"], row["state"]) for row in told.json["removed"]] == [("src/a.py", "fixed")]
-    assert told.json["not_comparable"] == []
+    output = commands("diff", "HEAD~1", part.id, "--json")
+    assert [(row["path"], row["state"]) for row in output.json["removed"]] == [("src/a.py", "fixed")]
+    assert output.json["not_comparable"] == []
     assert ("lib/b.py", "F401") in _added(commands("diff", "HEAD~1", whole, "--json"))
 
 
 def test_files_of_a_commit_are_selected_by_patterns_of_the_other_batch(project: Project, commands: Commands) -> None:
-    """Also those of a side that was itself run for a comparison: only the batch of the work tree knows the patterns."""
+    """This includes a side that was analysed for a comparison, although only the work tree's batch has the patterns."""
     shutil.rmtree(project.store)
     commands("run", str(project.tree), "--exclude", "a.py", "-q")
     assert _added(commands("diff", "HEAD~3", "HEAD~1", "--json")) == [("c.py", "F401")]
@@ -287,7 +289,7 @@ def test_files_of_a_commit_are_selected_by_patterns_of_the_other_batch(project: 
 
 
 def test_root_and_empty_commits_are_analysed(project: Project, commands: Commands) -> None:
-    """The first one, one that changes nothing, and one without a file."""
+    """The cases are the root commit, a commit that changes nothing, and a commit without files."""
     root = git(project.tree, "rev-list", "--max-parents=0", "HEAD")
     assert commands("check", root, "--json", status=1).json["counts"]["new"] == 3
     project.commit({})
@@ -316,9 +318,9 @@ def test_commit_that_cannot_be_analysed_needs_an_existing_batch(
     assert other.about.is_clean
     project.write({"d.py": b"y = 1\n"})
     project.run()
-    told = commands("check", "HEAD~1", "--json")
-    assert told.json["base"]["batch_id"] == other.id
-    assert f"comparing with {other.id}, an existing batch of this commit" in told.notes
+    output = commands("check", "HEAD~1", "--json")
+    assert output.json["base"]["batch_id"] == other.id
+    assert f"comparing with {other.id}, an existing batch of this commit" in output.notes
 
 
 def test_commit_is_not_analysed_if_custom_tasks_have_changed(project: Project, commands: Commands) -> None:

@@ -1,4 +1,4 @@
-"""A shell is offered the files of a batch and what batches are called, and nothing where that cannot be told."""
+"""Completion offers files and batches to a shell, and nothing if they cannot be determined."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _FILES = (
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """A project of several directories in which a shell would take some names for more than names."""
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A project of several directories. Some of its file names have a special meaning in a shell."""
     root = tmp_path_factory.mktemp("named")
     codebatch = CommandLine(root)
     for path in _FILES:
@@ -38,7 +38,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 
 @pytest.mark.parametrize(
-    ("word", "found"),
+    ("word", "expected"),
     [
         ("", ["$x.py", "README.md", "app/", "app2.py", "it's.py"]),
         ("app", ["app/", "app2.py"]),
@@ -50,22 +50,24 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         ("app/db/models.py/", []),
     ],
 )
-def test_completion_offers_paths_up_to_their_first_difference(named: CommandLine, word: str, found: list[str]) -> None:
-    assert files_beginning(open_store(named.directory / "store"), "@main", word) == found
+def test_completion_offers_paths_up_to_their_first_difference(
+    analysed: CommandLine, word: str, expected: list[str]
+) -> None:
+    assert files_beginning(open_store(analysed.directory / "store"), "@main", word) == expected
 
 
 def test_completion_offers_paths_relative_to_the_current_directory(
-    named: CommandLine, monkeypatch: pytest.MonkeyPatch
+    analysed: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = open_store(named.directory / "store")
-    monkeypatch.chdir(named.directory / "tree" / "app")
+    store = open_store(analysed.directory / "store")
+    monkeypatch.chdir(analysed.directory / "tree" / "app")
     assert files_beginning(store, "@main", "d") == ["db/model_fields.py", "db/models.py"]
     assert files_beginning(store, "@main", "app/w") == ["app/web/view.py"]
     assert files_beginning(store, "@web", "") == ["web/view.py"]
 
 
-def test_completion_offers_batches_by_name_and_id(named: CommandLine) -> None:
-    store = open_store(named.directory / "store")
+def test_completion_offers_batches_by_name_and_id(analysed: CommandLine) -> None:
+    store = open_store(analysed.directory / "store")
     latest, at_main, at_web, *ids = batches_beginning(store, "")
     assert (latest, at_main, at_web) == ("latest", "@main", "@web")
     assert ids == sorted(ids, reverse=True)
@@ -87,16 +89,16 @@ def test_completion_offers_batches_by_name_and_id(named: CommandLine) -> None:
     ],
 )
 def test_completion_omits_unsafe_names_and_ignores_errors(
-    named: CommandLine, words: str, store: str, offered: str
+    analysed: CommandLine, words: str, store: str, offered: str
 ) -> None:
     given = ["codebatch", *words.split(" ")]
-    asked = {
+    variables = {
         "_CODEBATCH_COMPLETE": "bash_complete",
         "COMP_WORDS": "\n".join(given),
         "COMP_CWORD": str(len(given) - 1),
         **({"CODEBATCH_STORE": store} if store else {}),
     }
-    ended = CommandLine(named.directory, asked)()
+    ended = CommandLine(analysed.directory, variables)()
     assert (ended.text.split(), ended.stderr) == (offered.split(), b"")
 
 
@@ -110,16 +112,16 @@ def test_batch_name_split_by_bash_is_joined() -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(("words", "replies"), [("--batch @ m", ["@main"]), ("--batch @ main app/d", None)])
-def test_completion_works_in_bash(named: CommandLine, words: str, replies: list[str] | None) -> None:
-    """Its words as bash itself takes a line apart: `@` is one."""
+def test_completion_works_in_bash(analysed: CommandLine, words: str, replies: list[str] | None) -> None:
+    """The words are split as bash splits a line: `@` is a separate word."""
     given = ["codebatch", "inspect", *words.split()]
     script = f"""eval "$(codebatch completion bash)"
         COMP_WORDS=({" ".join(given)}); COMP_CWORD={len(given) - 1}
         _codebatch_completion codebatch; printf '%s\n' "${{COMPREPLY[@]}}\""""
     path = f"{SCRIPT.parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**named.environment, "PATH": path, "CODEBATCH_STORE": "store"}
+    environment = {**analysed.environment, "PATH": path, "CODEBATCH_STORE": "store"}
     ended = subprocess.run(
-        ["bash", "-c", script], cwd=named.directory, env=environment, capture_output=True, check=True
+        ["bash", "-c", script], cwd=analysed.directory, env=environment, capture_output=True, check=True
     )
     assert ended.stdout.decode().split() == (replies or ["app/db/model_fields.py", "app/db/models.py"])
     assert ended.stderr == b""

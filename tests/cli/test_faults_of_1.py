@@ -1,4 +1,4 @@
-"""The faults that CodeBatch 1.0.2 was found to have in status and queries, its cache, gates and errors: not here."""
+"""Faults of CodeBatch 1.0.2 in status, queries, cache, gates and errors, which this version does not have."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def task(file):
 
 
 @pytest.fixture
-def made(codebatch: CommandLine) -> CommandLine:
-    """A tree of one file, run to its end, with an index."""
+def analysed(codebatch: CommandLine) -> CommandLine:
+    """A tree of one file, with a complete batch and an index."""
     write(codebatch.directory / "tree" / "a.py", "import os\nimport sys; import re\n\n\ndef f():\n    pass\n")
     codebatch("run", "tree", "-q")
     codebatch("index-build", "-q")
@@ -57,14 +57,14 @@ def test_shards_lists_running_shards(codebatch: CommandLine) -> None:
     wait = codebatch.directory / "go"
     write_own_task(codebatch.directory, "wait", _WAIT % str(wait))
     process = codebatch.start("run", "tree", "-q")
-    asked = ("shards", "--task", "wait", "--json", "--status")
-    wait_until(lambda: any(codebatch.directory.glob(".codebatch/batches/batch-*/leases/*")), "a lease")
-    assert [row["status"] for row in codebatch(*asked, "running").json] == ["running"]
-    assert codebatch(*asked, "open").json == []
+    command = ("shards", "--task", "wait", "--json", "--status")
+    wait_until(lambda: any(codebatch.directory.glob(".codebatch/batches/batch-*/leases/*")), "a lease is claimed")
+    assert [row["status"] for row in codebatch(*command, "running").json] == ["running"]
+    assert codebatch(*command, "open").json == []
     write(wait, "")
     codebatch.finish(process)
-    assert codebatch(*asked, "running").json == []
-    assert len(codebatch(*asked, "done").json) == 1
+    assert codebatch(*command, "running").json == []
+    assert len(codebatch(*command, "done").json) == 1
 
 
 def test_counts_of_diagnostics_include_only_diagnostics(ran: Ran) -> None:
@@ -85,8 +85,8 @@ def test_inspect_with_all_names_every_symbol(codebatch: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "resume"])
-def test_run_and_resume_print_only_json_with_json_option(made: CommandLine, command: str) -> None:
-    assert made(command, "--json").json["success"] is True
+def test_run_and_resume_print_only_json_with_json_option(analysed: CommandLine, command: str) -> None:
+    assert analysed(command, "--json").json["success"] is True
 
 
 def test_run_of_an_unknown_task_fails(codebatch: CommandLine) -> None:
@@ -102,62 +102,62 @@ def test_task_run_alone_has_the_same_result_as_in_the_pipeline(codebatch: Comman
     codebatch("snapshot", "tree", "-q")
     codebatch("batch", "init", "-q")
     codebatch("run", "--task", "lint", "-q")
-    asked = ("query", "diagnostics", "--task", "lint", "--json")
-    alone = codebatch(*asked).json
+    command = ("query", "diagnostics", "--task", "lint", "--json")
+    alone = codebatch(*command).json
     codebatch("run", "-q")
-    assert codebatch(*asked).json == alone != []
+    assert codebatch(*command).json == alone != []
 
 
 def test_shard_that_succeeds_on_retry_is_not_failed(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     fine = codebatch.directory / "fine"
     write_own_task(codebatch.directory, "once", _FAIL % str(fine))
-    asked = ("shards", "--task", "once", "--json")
+    command = ("shards", "--task", "once", "--json")
     codebatch("run", "tree", "-q", status=3)
-    assert [(row["status"], row["files_failed"]) for row in codebatch(*asked).json] == [("failed", 1)]
+    assert [(row["status"], row["files_failed"]) for row in codebatch(*command).json] == [("failed", 1)]
     assert "boom" in codebatch("errors").text
     write(fine, "")
     codebatch("resume", "-q")
-    assert [(row["status"], row["files_failed"]) for row in codebatch(*asked).json] == [("done", 0)]
+    assert [(row["status"], row["files_failed"]) for row in codebatch(*command).json] == [("done", 0)]
     assert "boom" not in codebatch("errors").text
 
 
 @pytest.mark.parametrize("wrong", ["--batch nope", "--task nope", "--kind sym"])
-def test_query_for_unknown_values_is_an_error(made: CommandLine, wrong: str) -> None:
-    assert made("query", "outputs", *wrong.split(), "--json", status=2).error["message"]
+def test_query_for_unknown_values_is_an_error(analysed: CommandLine, wrong: str) -> None:
+    assert analysed("query", "outputs", *wrong.split(), "--json", status=2).error["message"]
 
 
-# -- The cache, here the index ----------------------------------------------------------------------------------------
+# -- The cache, now the index -----------------------------------------------------------------------------------------
 
 
-def test_index_changes_no_answer_and_hides_no_damage(made: CommandLine) -> None:
-    asked: list[tuple[str, ...]] = [
+def test_index_changes_no_answer_and_hides_no_damage(analysed: CommandLine) -> None:
+    commands: list[tuple[str, ...]] = [
         ("query", noun, "--json") for noun in ("outputs", "diagnostics", "symbols", "edges", "stats")
     ]
-    asked += [("query", "symbols", "--name", "f", "--json"), ("inspect", "a.py", "--json"), ("summary", "--json")]
-    with_index = [made(*each).stdout for each in asked]
-    for index in made.directory.glob(".codebatch/indexes/*"):
-        index.rename(made.directory / index.name)
-    assert [made(*each).stdout for each in asked] == with_index
-    for index in made.directory.glob("batch-*"):
-        index.rename(made.directory / ".codebatch" / "indexes" / index.name)
-    for output in (made.directory / ".codebatch").glob("batches/*/outputs/*/*/*.jsonl.zst"):
+    commands += [("query", "symbols", "--name", "f", "--json"), ("inspect", "a.py", "--json"), ("summary", "--json")]
+    with_index = [analysed(*command).stdout for command in commands]
+    for index in analysed.directory.glob(".codebatch/indexes/*"):
+        index.rename(analysed.directory / index.name)
+    assert [analysed(*command).stdout for command in commands] == with_index
+    for index in analysed.directory.glob("batch-*"):
+        index.rename(analysed.directory / ".codebatch" / "indexes" / index.name)
+    for output in (analysed.directory / ".codebatch").glob("batches/*/outputs/*/*/*.jsonl.zst"):
         output.chmod(0o600)
         output.write_bytes(b"")
-    for each in asked[:4]:
-        assert made(*each, status=4).error["code"] == "store_corrupt"
+    for command in commands[:4]:
+        assert analysed(*command, status=4).error["code"] == "store_corrupt"
 
 
-def test_each_batch_has_its_own_index(made: CommandLine) -> None:
-    write(made.directory / "tree" / "b.py", "def g():\n    pass\n")
-    made("run", "tree", "-q")
-    made("index-build", "-q")
+def test_each_batch_has_its_own_index(analysed: CommandLine) -> None:
+    write(analysed.directory / "tree" / "b.py", "def g():\n    pass\n")
+    analysed("run", "tree", "-q")
+    analysed("index-build", "-q")
     for batch, names in (("latest~1", ["f"]), ("latest", ["f", "g"])):
         assert [
             row["name"]
-            for row in made("query", "symbols", "--symbol-type", "function", "--batch", batch, "--json").records
+            for row in analysed("query", "symbols", "--symbol-type", "function", "--batch", batch, "--json").records
         ] == names
-        assert made("index-build", "--batch", batch, "--verify", "-q").status == 0
+        assert analysed("index-build", "--batch", batch, "--verify", "-q").status == 0
 
 
 def test_index_contains_long_paths_and_names(codebatch: CommandLine) -> None:
@@ -172,11 +172,11 @@ def test_index_contains_long_paths_and_names(codebatch: CommandLine) -> None:
 # -- Gates, api, errors -----------------------------------------------------------------------------------------------
 
 
-def test_every_self_test_accepts_its_old_id(made: CommandLine) -> None:
-    for gate in made("gate", "list", "--json").json:
+def test_every_self_test_accepts_its_old_id(analysed: CommandLine) -> None:
+    for gate in analysed("gate", "list", "--json").json:
         for alias in gate["aliases"]:
-            assert made("gate", "explain", alias, "--json").json["gate_id"] == gate["gate_id"]
-    assert made("gate", "run", "P2-G1", "--json").json["passed"] is True
+            assert analysed("gate", "explain", alias, "--json").json["gate_id"] == gate["gate_id"]
+    assert analysed("gate", "run", "P2-G1", "--json").json["passed"] is True
 
 
 def test_batch_that_never_ran_fails_the_plan_covered_self_test(codebatch: CommandLine) -> None:
@@ -207,8 +207,8 @@ def test_batch_that_never_ran_fails_the_plan_covered_self_test(codebatch: Comman
     ],
 )
 def test_missing_store_is_a_json_error_and_is_not_created(codebatch: CommandLine, command: str) -> None:
-    asked = codebatch(*command.split(), "--store", "typo", "--json", status=4)
-    assert asked.error["code"] == "store_not_found"
+    ended = codebatch(*command.split(), "--store", "typo", "--json", status=4)
+    assert ended.error["code"] == "store_not_found"
     assert list(codebatch.directory.iterdir()) == []
 
 
@@ -238,9 +238,9 @@ def test_stored_records_conform_to_the_schema(ran: Ran) -> None:
         schema.validate(record)
         kinds.add(record["kind"])
     assert {"file", "symbol", "edge", "metric", "diagnostic"} <= kinds
-    told = ran.codebatch("api", "--json", "--store", "store").json
-    assert kinds <= {kind["name"] if isinstance(kind, dict) else kind for kind in told["kinds"]}
-    assert "store-stats" in json.dumps(told["commands"])
+    api = ran.codebatch("api", "--json", "--store", "store").json
+    assert kinds <= {kind["name"] if isinstance(kind, dict) else kind for kind in api["kinds"]}
+    assert "store-stats" in json.dumps(api["commands"])
 
 
 def test_closed_standard_output_does_not_end_a_run(codebatch: CommandLine) -> None:
@@ -253,8 +253,8 @@ def test_closed_standard_output_does_not_end_a_run(codebatch: CommandLine) -> No
 
 
 @pytest.mark.parametrize("damage", ["remove", "cut", "change"])
-def test_diagnose_finds_damaged_and_missing_objects(made: CommandLine, damage: str) -> None:
-    (pack,) = (made.directory / ".codebatch" / "objects").glob("*.pack")
+def test_diagnose_finds_damaged_and_missing_objects(analysed: CommandLine, damage: str) -> None:
+    (pack,) = (analysed.directory / ".codebatch" / "objects").glob("*.pack")
     pack.chmod(0o600)
     content = bytearray(pack.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -264,11 +264,11 @@ def test_diagnose_finds_damaged_and_missing_objects(made: CommandLine, damage: s
         pack.unlink()
     else:
         pack.write_bytes(content if damage == "change" else content[:-20])
-    found = made("diagnose", *(("--full",) if damage == "change" else ()), "--json", status=4, has_answer=True)
-    (damaged,) = found.json["damaged"]
+    ended = analysed("diagnose", *(("--full",) if damage == "change" else ()), "--json", status=4, has_answer=True)
+    (damaged,) = ended.json["damaged"]
     assert re.fullmatch(r"object [0-9a-f]{64} is (missing or damaged|not in any pack) in .*", damaged["problem"])
     assert damaged["names"][0].startswith("snapshots/")
     content[len(content) // 2] ^= 0xFF
     pack.write_bytes(content)
     pack.with_suffix(".bad").unlink(missing_ok=True)
-    assert made("diagnose", "--full", "--json").json["damaged"] == [], "what is put back is whole again"
+    assert analysed("diagnose", "--full", "--json").json["damaged"] == [], "the restored objects must be valid"

@@ -1,4 +1,4 @@
-"""A command that is forked says what the script says, and is not waited for in vain."""
+"""A forked command has the same output as the script, and never makes its caller wait forever."""
 
 from __future__ import annotations
 

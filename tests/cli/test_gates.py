@@ -1,4 +1,4 @@
-"""`gate`: what is told of gates that pass, fail and are skipped, and with which status."""
+"""`gate`: output and exit statuses for self-tests that pass, fail and are skipped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _check_schema(answer: dict[str, object]) -> None:
 
 @pytest.fixture
 def store(ran: Ran, tmp_path: Path) -> Path:
-    """A copy of the store that was run once, to damage."""
+    """A copy of the store, for tests that damage it."""
     shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
     return tmp_path / "store"
 
@@ -37,14 +37,14 @@ def project_command_line(ran: Ran) -> CommandLine:
 def test_intact_store_passes_every_group_that_has_all_self_tests(
     project_command_line: CommandLine, store: Path
 ) -> None:
-    told = project_command_line("gate-bundle", "release", "--store", store, "--json").json
-    _check_schema(told)
-    assert (told["bundle_name"], told["passed"], told["failed_count"]) == ("release", True, 0)
-    assert told["results"][0]["context"]["store"] == str(store)
-    skipped = [result["gate_id"] for result in told["results"] if result["outcome"] == "skipped"]
+    report = project_command_line("gate-bundle", "release", "--store", store, "--json").json
+    _check_schema(report)
+    assert (report["bundle_name"], report["passed"], report["failed_count"]) == ("release", True, 0)
+    assert report["results"][0]["context"]["store"] == str(store)
+    skipped = [result["gate_id"] for result in report["results"] if result["outcome"] == "skipped"]
     assert skipped == ["index-equals-scan", "index-rebuilt"]
     assert project_command_line("gate", "bundle", "--store", store).lines[-1] == "12 passed", (
-        "one of them has made an index"
+        "a self-test must have built an index"
     )
 
 
@@ -58,18 +58,18 @@ def test_failed_self_test_exits_with_1_and_prints_location_and_hint(
         "    stray: not part of the store layout",
         f"      hint: move it away: {store / 'stray'}",
     ]
-    told = project_command_line("gate-run", "truth-guard", "--store", store, "--json", status=1).json
-    _check_schema(told)
-    assert (told["gate_id"], told["failures"][0]["location"]) == ("no-foreign-files", "stray")
+    report = project_command_line("gate-run", "truth-guard", "--store", store, "--json", status=1).json
+    _check_schema(report)
+    assert (report["gate_id"], report["failures"][0]["location"]) == ("no-foreign-files", "stray")
     (store / "store.json").write_text("{")
-    told = project_command_line("gate-bundle", "--store", store, "--fail-fast", "--json", status=1).json
-    assert [result["gate_id"] for result in told["results"]] == ["store-schema"]
+    report = project_command_line("gate-bundle", "--store", store, "--fail-fast", "--json", status=1).json
+    assert [result["gate_id"] for result in report["results"]] == ["store-schema"]
 
 
 def test_hints_of_self_tests_name_the_given_store(project_command_line: CommandLine, store: Path) -> None:
     project_command_line("batch", "init", "--pipeline", "parse", "--store", store)
-    told = project_command_line("gate-run", "plan-covered", "--store", store, "--json", status=1).json
-    assert told["failures"][0]["suggestion"].endswith(f"{told['context']['batch_id']} --store {store}")
+    report = project_command_line("gate-run", "plan-covered", "--store", store, "--json", status=1).json
+    assert report["failures"][0]["suggestion"].endswith(f"{report['context']['batch_id']} --store {store}")
     ended = project_command_line("gate-run", "outputs-match", "--store", store, "-q", status=3)
     assert ended.lines[0].endswith(f" --store {store}")
     assert ended.notes == "incomplete: skipped outputs-match\n"
@@ -86,10 +86,10 @@ def test_self_tests_that_need_a_store_are_skipped_without_a_store(codebatch: Com
 
 
 def test_self_tests_are_listed_and_explained_without_a_store(codebatch: CommandLine) -> None:
-    told = codebatch("gate", "list", "--json")
-    jsonschema.validate(told.json, json.loads((SCHEMAS / "gate-list-answer.json").read_bytes()))
-    assert [each["gate_id"] for each in told.json if "P1-G1" in each["aliases"]] == ["store-schema"]
-    assert codebatch("gate-list", "--json").stdout == told.stdout
+    ended = codebatch("gate", "list", "--json")
+    jsonschema.validate(ended.json, json.loads((SCHEMAS / "gate-list-answer.json").read_bytes()))
+    assert [gate["gate_id"] for gate in ended.json if "P1-G1" in gate["aliases"]] == ["store-schema"]
+    assert codebatch("gate-list", "--json").stdout == ended.stdout
     chosen = codebatch("gate-list", "--tag", "phase2", "--status", "ENFORCED").lines[1:]
     assert [line.split()[0] for line in chosen] == ["no-foreign-files", "plan-covered", "task-order"]
     assert codebatch("gate-list", "--tag", "nope").text == ""

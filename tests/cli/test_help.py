@@ -1,4 +1,4 @@
-"""Help, versions and the form of errors."""
+"""Help, versions, and the format of errors."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .conftest import Ran
 
 
 def every_command() -> list[tuple[str, ...]]:
-    """The words of every command and group."""
-    found: list[tuple[str, ...]] = []
-    left: list[tuple[tuple[str, ...], click.Command]] = [((), cli)]
-    while left:
-        words, command = left.pop()
-        found.append(words)
+    """Return the words of every command and group."""
+    words_of_commands: list[tuple[str, ...]] = []
+    remaining: list[tuple[tuple[str, ...], click.Command]] = [((), cli)]
+    while remaining:
+        words, command = remaining.pop()
+        words_of_commands.append(words)
         if isinstance(command, click.Group):
             for name in command.list_commands(click.Context(command)):
                 below = command.get_command(click.Context(command), name)
                 assert below is not None
-                left.append(((*words, name), below))
-    return sorted(found)
+                remaining.append(((*words, name), below))
+    return sorted(words_of_commands)
 
 
 def command_of(words: tuple[str, ...]) -> click.Command:
-    """The command that the words name."""
+    """Return the command with these words."""
     command: click.Command = cli
     for word in words:
         assert isinstance(command, click.Group)
@@ -70,6 +70,7 @@ def test_main_help_fits_one_screen(codebatch: CommandLine) -> None:
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
     commands = [line.split()[0] for line in lines[: lines.index("Options:")] if re.match(r"  [a-z-]+  ", line)]
+    assert {"run", "findings", "work", "gc"} <= {*commands}
     assert len(commands) <= 25
     assert not {*commands} & {*COMMANDS_BY_SECTION[LOW_LEVEL_SECTION], *COMMANDS_BY_SECTION[OLD_NAMES_SECTION]}
     assert "  All commands: codebatch help commands. Topics: codebatch help." in lines
@@ -114,8 +115,8 @@ def test_invocation_without_command_prints_help(codebatch: CommandLine) -> None:
 def test_command_names_of_codebatch_1_are_aliases(ran: Ran, command: str) -> None:
     old = command.replace(" ", "-")
     for more in ((), ("--json",)):
-        asked = ("--store", "store", *more)
-        assert ran.codebatch(old, *asked).stdout == ran.codebatch(*command.split(), *asked).stdout != b""
+        options = ("--store", "store", *more)
+        assert ran.codebatch(old, *options).stdout == ran.codebatch(*command.split(), *options).stdout != b""
     assert f"| {old.ljust(13)} | Same as {command} |" in ran.codebatch("help", "commands").lines
 
 
@@ -349,9 +350,9 @@ def test_bug_exits_with_70_and_writes_the_traceback_to_a_file(
     assert run_to_exit_status(broken, []) == 70
     (report,) = tmp_path.glob("codebatch-bug-*.txt")
     assert "in broken" in report.read_text()
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.splitlines() == [
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines() == [
         "error: internal error: RuntimeError: \\x1b[31mboom",
         f"hint: please report this bug; the traceback is in {report}",
     ]
@@ -381,14 +382,14 @@ def test_every_error_class_has_a_unique_code_and_an_exit_status() -> None:
     classes: list[type[CodebatchError]] = [CodebatchError]
     for one in classes:
         classes += one.__subclasses__()
-    # One that only puts facts into words has the code of what it is.
+    # Subclasses that only rephrase an error inherit its code.
     codes = [one.code for one in classes if one is not CodebatchError and "code" in one.__dict__]
     assert len(codes) == len(set(codes)) > 15
     assert {one.exit_status for one in classes} <= {1, 2, 3, 4, 5, 70, 130}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("jobz = 2\n", "did you mean 'jobs'"),
         ("[shard]\nfiles_mni = 3\n", "did you mean 'files_min'"),
@@ -411,12 +412,12 @@ def test_every_error_class_has_a_unique_code_and_an_exit_status() -> None:
     ],
 )
 def test_invalid_configuration_is_rejected_before_a_store_is_created(
-    codebatch: CommandLine, text: str, said: str
+    codebatch: CommandLine, text: str, message: str
 ) -> None:
     (codebatch.directory / "a.py").write_text("x = 1\n")
     (codebatch.directory / "codebatch.toml").write_text(text)
     ended = codebatch("run", "a.py", "--json", status=2)
-    assert said in ended.error["message"] + str(ended.error["hint"])
+    assert message in ended.error["message"] + str(ended.error["hint"])
     assert ended.error["code"] in ("invalid_configuration", "invalid_input")
     assert not (codebatch.directory / ".codebatch").exists()
 

@@ -1,4 +1,4 @@
-"""What the command line says of itself holds."""
+"""The description of the command line that codebatch itself gives is right."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .conftest import Ran
 from .test_help import command_of, every_command
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-NOT_OF_COMMANDS = {
+ANSWERS_WITHOUT_COMMAND = {
     "batch-outputs", "error", "files-snapshot", "files-why", "graph-cycles", "graph-dot", "impact-tests",
     "inspect-explain", "inspect-line", "verify-trust", "work-dry-run", "work-status",
 }  # fmt: skip
-WITHOUT_JSON_OF_OURS = {"ast"}
-"""What they answer is whole as it comes: a syntax tree."""
+COMMANDS_WITHOUT_SCHEMA = {"ast"}
+"""The answer of these commands is a syntax tree, without members of codebatch."""
 MORE_WORDS = {
     "ast": "src/main.py --batch latest",
     "callers": "Main",
@@ -53,24 +53,26 @@ MORE_WORDS = {
 
 
 def commands_alone() -> dict[str, tuple[str, ...]]:
-    """The words of every command that is no group, by the name of its answer; once, where it has several names."""
-    found: dict[int, tuple[str, ...]] = {}
+    """Return the words of every command that is not a group, by the name of its answer. Aliases are left out."""
+    words_by_command: dict[int, tuple[str, ...]] = {}
     for words in every_command():
         command = command_of(words)
         if not isinstance(command, click.Group):
-            found[id(command)] = max(
-                words, found.get(id(command), ()), key=lambda each: (len(each), len("".join(each)))
+            words_by_command[id(command)] = max(
+                words,
+                words_by_command.get(id(command), ()),
+                key=lambda words_of_name: (len(words_of_name), len("".join(words_of_name))),
             )
-    return {answer_of(words): words for words in found.values()}
+    return {answer_of(words): words for words in words_by_command.values()}
 
 
 def answer_of(words: tuple[str, ...]) -> str:
-    """The name of a command's answer. Those of self-tests have the names that CodeBatch 1 gave them."""
+    """Return the name of a command's answer. Self-tests keep the names that CodeBatch 1 gave them."""
     return "-".join(("gate", *words[1:]) if words[0] == "selftest" else words)
 
 
 def test_every_command_has_an_answer_with_a_schema() -> None:
-    assert commands_alone().keys() == (ANSWER_TYPES.keys() - NOT_OF_COMMANDS) | WITHOUT_JSON_OF_OURS
+    assert commands_alone().keys() == (ANSWER_TYPES.keys() - ANSWERS_WITHOUT_COMMAND) | COMMANDS_WITHOUT_SCHEMA
 
 
 def test_api_describes_the_whole_command_line_deterministically(codebatch: CommandLine) -> None:
@@ -85,7 +87,7 @@ def test_api_describes_the_whole_command_line_deterministically(codebatch: Comma
         shown = {each for option in commands[name]["options"] for each in option["names"]}
         options = [param for param in command_of(words).params if isinstance(param, click.Option)]
         assert shown | everywhere >= {each for option in options for each in option.opts}, name
-        assert commands[name]["answer"] == (None if name in WITHOUT_JSON_OF_OURS else f"codebatch.{name}/1")
+        assert commands[name]["answer"] == (None if name in COMMANDS_WITHOUT_SCHEMA else f"codebatch.{name}/1")
     assert commands["batch-show"]["aliases"] == ["batch-show"]
     assert commands["gate-run"]["name"] == "selftest run"
     assert set(commands["gate-run"]["aliases"]) == {"gate run", "gate-run"}
@@ -97,24 +99,24 @@ def test_api_describes_the_whole_command_line_deterministically(codebatch: Comma
 
 
 def test_no_command_option_or_answer_was_removed(codebatch: CommandLine) -> None:
-    """Each line of the golden file is a name of a command, `*` for all of them, its answer and its options."""
+    """Each line of the golden file has the name of a command (`*` for all), its answer and its options."""
     described = codebatch("api", "--json").json
-    there = {"*": ("-", {name for option in described["options"] for name in option["names"]})}
+    existing = {"*": ("-", {name for option in described["options"] for name in option["names"]})}
     for command in described["commands"]:
         own = {name for option in command["options"] for name in option["names"]}
-        there |= dict.fromkeys((command["name"], *command["aliases"]), (command["answer"] or "-", own))
-    lost: list[str] = []
+        existing |= dict.fromkeys((command["name"], *command["aliases"]), (command["answer"] or "-", own))
+    removed: list[str] = []
     for line in (GOLDEN / "command-line.txt").read_text(encoding="utf-8").splitlines():
         words, answer, *options = line.split()
         name = words.replace("_", " ")
-        if name not in there or answer != there[name][0] or not {*options} <= there[name][1]:
-            lost.append(line)
-    assert lost == []
+        if name not in existing or answer != existing[name][0] or not {*options} <= existing[name][1]:
+            removed.append(line)
+    assert removed == []
 
 
 @pytest.fixture(scope="module")
-def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a batch of two commands, of which one fails and one asks."""
+def work_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a batch of two commands, one that fails and one that asks a question."""
     root = tmp_path_factory.mktemp("worked")
     tasks = "[tasks.fails]\nrun = 'echo said; false'\n[tasks.asks]\nrun = 'echo why >$CODEBATCH_QUESTION; exit 1'\n"
     (root / "tasks.toml").write_text(tasks)
@@ -125,28 +127,28 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("is_merged", [True, False], ids=["merged", "not merged"])
 @pytest.mark.parametrize("name", sorted(EXPLAINED_COMMANDS))
 def test_reading_command_reads_only_the_files_that_explain_lists(
-    ran: Ran, worked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_merged: bool
+    ran: Ran, work_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_merged: bool
 ) -> None:
-    store = whole = worked if name.startswith("work-") else ran.store
+    store = whole = work_store if name.startswith("work-") else ran.store
     if not is_merged:
         store = tmp_path / "store"
         shutil.copytree(whole, store, symlinks=True)
         for outputs in store.glob("batches/*/outputs/*"):
             outputs.rename(tmp_path / "away")
-    made: list[CountedFiles] = []
+    counted: list[CountedFiles] = []
 
     def make() -> CountedFiles:
-        made.append(CountedFiles())
-        return made[0]
+        counted.append(CountedFiles())
+        return counted[0]
 
     monkeypatch.setattr("codebatch.cli.framework.context.CountedFiles", make)
-    monkeypatch.chdir(worked.parent if name.startswith("work-") else ran.project)
+    monkeypatch.chdir(work_store.parent if name.startswith("work-") else ran.project)
     words = [*commands_alone()[name], *MORE_WORDS.get(name, "").split(), "--store", str(store), "--explain"]
     assert run_to_exit_status(cli, words) == 0
-    told = [path for source in explain_command(name).reads for path in source.paths]
-    read = {str(path.relative_to(store)) for path in made[0].paths}
+    patterns = [path for source in explain_command(name).reads for path in source.paths]
+    read = {str(path.relative_to(store)) for path in counted[0].paths}
     assert read
-    assert [path for path in read if not any(fnmatch.fnmatch(path, pattern) for pattern in told)] == []
+    assert [path for path in read if not any(fnmatch.fnmatch(path, pattern) for pattern in patterns)] == []
 
 
 def test_explain_rejects_other_than_reading_commands(codebatch: CommandLine) -> None:
@@ -164,14 +166,14 @@ def test_completion_prints_a_script_for_each_shell(codebatch: CommandLine, shell
 
 
 def test_partial_command_is_completed(codebatch: CommandLine) -> None:
-    asked = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch sta", "COMP_CWORD": "1"}
-    ended = CommandLine(codebatch.directory, asked)()
+    variables = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch sta", "COMP_CWORD": "1"}
+    ended = CommandLine(codebatch.directory, variables)()
     assert (ended.stdout, ended.stderr) == (b"plain,status\n", b"")
 
 
 def test_completion_offers_commands_with_summary_but_no_old_names(codebatch: CommandLine) -> None:
-    asked = {"_CODEBATCH_COMPLETE": "fish_complete", "COMP_WORDS": "codebatch sel", "COMP_CWORD": "sel"}
-    told = CommandLine(codebatch.directory, asked)().text
-    assert told == "plain,selftest\tRun self-tests on the store, a batch and this installation\n"
-    asked |= {"COMP_WORDS": "codebatch gate", "COMP_CWORD": "gate"}
-    assert CommandLine(codebatch.directory, asked)().text.strip() == ""
+    variables = {"_CODEBATCH_COMPLETE": "fish_complete", "COMP_WORDS": "codebatch sel", "COMP_CWORD": "sel"}
+    text = CommandLine(codebatch.directory, variables)().text
+    assert text == "plain,selftest\tRun self-tests on the store, a batch and this installation\n"
+    variables |= {"COMP_WORDS": "codebatch gate", "COMP_CWORD": "gate"}
+    assert CommandLine(codebatch.directory, variables)().text.strip() == ""

@@ -1,4 +1,4 @@
-"""`run --name NAME`, and `@NAME` wherever a batch is named."""
+"""`run --name NAME`, and `@NAME` as a reference to a batch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def test_run_names_its_batch_and_every_command_accepts_the_name(project: Command
     first = project("run", "tree", "--pipeline", "parse", "--name", "before", "--json").json["batch_id"]
     write(project.directory / "tree" / "a.py", "x = 2\n")
     second = project("run", "tree", "--pipeline", "parse", "--name", "after", "--json").json["batch_id"]
-    asked = [
+    commands = [
         "status", "summary", "tasks", "shards --task parse", "query outputs", "files", "batch show", "run", "resume",
         "errors", "top --by kind",
     ]  # fmt: skip
-    for command in asked:
+    for command in commands:
         project(*command.split(), "--batch", "@before")
     project("verify", "@before")
     project("explain-miss", "@after")
@@ -40,7 +40,9 @@ def test_run_names_its_batch_and_every_command_accepts_the_name(project: Command
 
 def test_name_of_an_older_batch_moves_to_the_new_batch_with_a_note(project: CommandLine) -> None:
     first = project("run", "tree", "--pipeline", "parse", "--name", "x", "--json").json["batch_id"]
-    assert "@x" not in project("run", "tree", "--pipeline", "parse", "--name", "x").notes, "it has it already"
+    assert "@x" not in project("run", "tree", "--pipeline", "parse", "--name", "x").notes, (
+        "a batch that already has the name needs no note"
+    )
     write(project.directory / "tree" / "a.py", "x = 2\n")
     second = project("run", "tree", "--pipeline", "parse", "--name", "x", "--json", "-q")
     assert second.notes == f"@x is now {second.json['batch_id']} (was {first})\n"

@@ -1,4 +1,4 @@
-"""`--explain` tells what a run read, and changes no answer."""
+"""`--explain` reports what a command read, and does not change its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_only_reading_commands_have_the_explain_option() -> None:
 
 
 def test_explain_option_reports_files_read_on_standard_error(ran: Ran) -> None:
-    """Also to who wants no notes, and where the answer is an error."""
+    """The report is also printed with `-q`, and if the answer is an error."""
     words = ("query", "symbols", "--path", "main", "--json", "-q", "--store", str(ran.store))
     plain, explained = ran.codebatch(*words), ran.codebatch(*words, "--explain")
     assert explained.stdout == plain.stdout
@@ -31,7 +31,7 @@ def test_explain_option_reports_files_read_on_standard_error(ran: Ran) -> None:
     assert records.endswith(f" in 1 frame; {len(plain.records)} matched")
     by_language = ran.codebatch(*words, "--lang", "python", "--explain")
     assert by_language.notes.endswith(f" in 2 frames; {len(by_language.records)} matched\n"), (
-        "not the records of files too"
+        "records of files must not be read"
     )
     failed = ran.codebatch("inspect", "nope", "--store", str(ran.store), "--explain", status=2)
     assert failed.notes.startswith("store: ")

@@ -1,4 +1,4 @@
-"""`rules new` writes an example of an own rule that works, at the end of what is there, and touches nothing else."""
+"""`rules new` appends a working example of a custom rule to the configuration, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def test_rules_new_rejects_symbolic_links_and_unknown_languages(tmp_path: Path) 
 )
 def test_invalid_existing_rule_gets_a_hint_with_the_correct_form(tmp_path: Path, line: str, hint: str) -> None:
     head = '[[tasks.lint.rules]]\nid = "a"\nlanguage = "python"\npattern = "f()"\n'
-    for table, told in ((f'{head}message = "m"\n{line}\n', hint), (head, "for example: message = ")):
+    for table, hint_start in ((f'{head}message = "m"\n{line}\n', hint), (head, "for example: message = ")):
         (tmp_path / "codebatch.toml").write_text(table)
-        with pytest.raises(InvalidConfiguration) as refused:
+        with pytest.raises(InvalidConfiguration) as caught:
             scaffold_rule(tmp_path, "b", "python")
-        assert (refused.value.hint or "").startswith(told)
-        assert "codebatch rules new ID" in (refused.value.hint or "")
+        assert (caught.value.hint or "").startswith(hint_start)
+        assert "codebatch rules new ID" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("before", [b"", b"jobs = 2\n"])

@@ -1,4 +1,7 @@
-"""What real commands promise whoever supervises them, and their twins too: each case is a script and its acts."""
+"""Tests of the contract between commands and their supervisor, for real commands and their simulated twins.
+
+Each case is a script with the acts that the twin simulates.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Stage:
-    """Where commands are started, real ones or twins."""
+    """The place where commands are started, real ones or twins."""
 
     def __init__(self, directory: Path, is_real: bool) -> None:
         self.is_real = is_real
@@ -43,7 +46,7 @@ class Stage:
         self._marks = 0
 
     def start(self, script: str, *acts: Act, stdin: Path | None = None) -> RunningProcess:
-        """Start a script, which does these acts."""
+        """Start a script. Its twin performs the given acts."""
         arguments = ("/bin/sh", "-c", script)
         self._programs[arguments] = acts
         return self.start_program(*arguments, stdin=stdin)
@@ -65,8 +68,8 @@ class Stage:
             )
         )
 
-    def all_of(self, running: RunningProcess) -> bytes:
-        """What a command writes until it has ended."""
+    def read_all(self, running: RunningProcess) -> bytes:
+        """Return everything that a command writes until it ends."""
         output = bytearray()
         self.wait(running, running.has_ended, output)
         while data := running.read():
@@ -74,7 +77,7 @@ class Stage:
         return bytes(output)
 
     def wait(self, running: RunningProcess, condition: Callable[[], bool], output: bytearray | None = None) -> None:
-        """Wait for something of a command."""
+        """Wait until a condition of a command holds."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not condition():
             assert time.monotonic() < deadline
@@ -84,7 +87,7 @@ class Stage:
                 output += data
 
     def wait_output(self, running: RunningProcess, expected: bytes) -> None:
-        """Wait until a command has written something."""
+        """Wait until a command has written some bytes."""
         output = bytearray()
         self.wait(running, lambda: expected in output, output)
 
@@ -109,7 +112,7 @@ def real(tmp_path: Path) -> Iterator[Stage]:
 
 
 def ended(running: RunningProcess) -> int:
-    """How a command ended, which has."""
+    """Close a command that has ended. Return its exit status."""
     end = running.close()
     assert isinstance(end, ProcessEnded)
     return end.exit_status
@@ -117,19 +120,19 @@ def ended(running: RunningProcess) -> int:
 
 def test_exit_status_is_reported(stage: Stage) -> None:
     running = stage.start("exit 7", Exits(7))
-    assert stage.all_of(running) == b""
+    assert stage.read_all(running) == b""
     assert ended(running) == 7
 
 
 def test_signal_is_reported_as_a_negative_status(stage: Stage) -> None:
     running = stage.start("kill -SEGV $$", Exits(-signal.SIGSEGV))
-    stage.all_of(running)
+    stage.read_all(running)
     assert ended(running) == -signal.SIGSEGV
 
 
 def test_output_before_the_end_is_read_completely(stage: Stage) -> None:
     running = stage.start("echo out; echo err >&2; echo out", Writes(b"out\nerr\nout\n"))
-    assert stage.all_of(running) == b"out\nerr\nout\n"
+    assert stage.read_all(running) == b"out\nerr\nout\n"
     assert ended(running) == 0
 
 
@@ -147,7 +150,7 @@ def test_command_that_closes_its_output_continues(stage: Stage) -> None:
     running.wait(0.01, None)
     assert running.read() == b""
     assert not running.has_ended()
-    stage.all_of(running)
+    stage.read_all(running)
     assert ended(running) == 3
 
 
@@ -155,7 +158,7 @@ def test_signal_to_the_group_ends_the_command(stage: Stage) -> None:
     running = stage.start("echo on; sleep 1000; true", Writes(b"on\n"), Takes(LONG))
     stage.wait_output(running, b"on\n")
     running.signal_group(signal.SIGTERM)
-    stage.all_of(running)
+    stage.read_all(running)
     assert ended(running) == -signal.SIGTERM
 
 
@@ -173,16 +176,16 @@ def test_command_that_ignores_the_signal_is_killed(stage: Stage) -> None:
 
 def test_background_process_does_not_delay_the_end_of_a_command(stage: Stage) -> None:
     running = stage.start("sleep 1000 & echo started", Leaves("sleep"), Writes(b"started\n"))
-    assert stage.all_of(running) == b"started\n"
+    assert stage.read_all(running) == b"started\n"
     assert running.has_other_processes()
     assert running.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS) == []
-    assert not running.has_other_processes(), "what is of its session ends with it"
+    assert not running.has_other_processes(), "a process of the command's session is left"
     assert ended(running) == 0
 
 
 def test_process_in_a_session_of_its_own_is_left_and_named(stage: Stage) -> None:
     running = stage.start("setsid sleep 1000 & sleep 0.1", Leaves("sleep", is_detached=True), Takes(0.1))
-    stage.all_of(running)
+    stage.read_all(running)
     (left,) = running.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS)
     assert left.endswith(" sleep")
     assert not running.has_other_processes()
@@ -193,9 +196,9 @@ def test_process_in_a_session_of_its_own_is_left_and_named(stage: Stage) -> None
 def test_detached_processes_can_all_be_ended(stage: Stage) -> None:
     script = "(setsid sh -c 'sleep 1000 & setsid sleep 1000' &) ; sleep 0.2"
     running = stage.start(script, Leaves("sh", is_detached=True), Leaves("sleep", is_detached=True), Takes(0.2))
-    stage.all_of(running)
+    stage.read_all(running)
     assert running.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS) == []
-    assert running.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS) == [], "nothing is left to name"
+    assert running.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS) == [], "a process was left"
     assert ended(running) == 0
 
 
@@ -219,7 +222,7 @@ def test_running_command_can_be_released(stage: Stage) -> None:
     running.signal_group(signal.SIGKILL)
 
 
-# -- What only processes can do -------------------------------------------------------------------------------------
+# -- Properties that only processes have ------------------------------------------------------------------------------
 
 
 def test_missing_directory_is_reported(real: Stage, tmp_path: Path) -> None:
@@ -233,14 +236,14 @@ def test_file_that_is_not_a_program_is_reported(real: Stage, tmp_path: Path) -> 
 
 
 def test_program_is_searched_on_the_path_of_the_command(real: Stage, tmp_path: Path) -> None:
-    """As execvpe(3) does: what is there and cannot be run skipped, and told where nothing else can."""
+    """Search as execvpe(3) does: skip files that cannot be executed, and report them if no other program is found."""
     for name, mode in (("plain", 0o644), ("runs", 0o755)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tool").write_text(f"#!/bin/sh\necho {name} from $PWD\n")
         (tmp_path / name / "tool").chmod(mode)
     (tmp_path / "tool").write_text("never")
     running = real.start_program("tool", PATH=f"{tmp_path}/gone:{tmp_path}/plain:runs:/bin")
-    assert real.all_of(running) == f"runs from {tmp_path}\n".encode()
+    assert real.read_all(running) == f"runs from {tmp_path}\n".encode()
     assert ended(running) == 0
     for path, why in ((f"{tmp_path}/gone", "No such file"), (f"{tmp_path}/gone:{tmp_path}/plain", "Permission denied")):
         with pytest.raises(ProcessNotStarted, match=f"^tool: {why}"):
@@ -260,38 +263,38 @@ def test_oversized_argument_is_reported(real: Stage) -> None:
 
 def test_standard_input_is_empty_by_default(real: Stage) -> None:
     running = real.start("cat; echo end")
-    assert real.all_of(running) == b"end\n"
+    assert real.read_all(running) == b"end\n"
     assert ended(running) == 0
 
 
 def test_fifo_without_a_writer_is_empty_input(real: Stage, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     running = real.start("cat; echo end", stdin=tmp_path / "fifo")
-    assert real.all_of(running) == b"end\n"
+    assert real.read_all(running) == b"end\n"
     assert ended(running) == 0
 
 
 def test_command_inherits_no_descriptors_or_signal_masks(real: Stage) -> None:
-    held = os.open(os.devnull, os.O_RDONLY)
-    os.set_inheritable(held, True)
-    # No pipe: a shell has its ends open while it makes one.
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.set_inheritable(descriptor, True)
+    # A shell has the ends of a pipe open while it makes one, so the script uses none.
     running = real.start("ls /proc/$$/fd; exec grep -E '^(SigIgn|SigBlk)' /proc/self/status")
-    output = real.all_of(running)
-    os.close(held)
+    output = real.read_all(running)
+    os.close(descriptor)
     *inherited, blocked, ignored = output.split(b"\n")[:-1]
     assert inherited == [b"0", b"1", b"2"]
-    # What was ignored when we began stays so, as nohup(1) wants it; that Python ignores two more is nobody's wish.
+    # Signals ignored before stay ignored, as nohup(1) requires. The two that Python ignores must not be inherited.
     ours = Path("/proc/self/status").read_text(encoding="ascii").partition("SigIgn:\t")[2][:16]
     pythons = {signal.SIGPIPE, signal.SIGXFSZ}
-    # The C library has two of its own, which no program can ask for: posix_spawn(3) has them ignored.
-    asked_for = sum(1 << (number - 1) for number in signal.valid_signals() - pythons)
-    assert [int(mask.split()[1], 16) & asked_for for mask in (blocked, ignored)] == [0, int(ours, 16) & asked_for]
+    # The C library reserves two signals that no program can use. posix_spawn(3) ignores them.
+    usable = sum(1 << (number - 1) for number in signal.valid_signals() - pythons)
+    assert [int(mask.split()[1], 16) & usable for mask in (blocked, ignored)] == [0, int(ours, 16) & usable]
     assert ended(running) == 0
 
 
 def test_command_has_no_controlling_terminal(real: Stage) -> None:
     running = real.start("tty; (: < /dev/tty) 2>/dev/null || echo none")
-    assert real.all_of(running) == b"not a tty\nnone\n"
+    assert real.read_all(running) == b"not a tty\nnone\n"
     running.close()
 
 
@@ -310,16 +313,16 @@ def test_a_storm_of_forks_is_ended(real: Stage) -> None:
 
 def test_attempt_ignores_processes_of_an_earlier_attempt(real: Stage) -> None:
     first = real.start("setsid sleep 1000 & sleep 0.1")
-    real.all_of(first)
+    real.read_all(first)
     (left,) = first.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS)
     first.close()
     second = real.start("sleep 1000")
     assert second.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS) == []
     second.close()
     pid = int(left.split()[0])
-    found = proc.process_stat(pid)
-    assert found is not None
-    assert not found.is_zombie
+    status = proc.process_stat(pid)
+    assert status is not None
+    assert not status.is_zombie
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 
@@ -330,13 +333,13 @@ def test_started_processes_inherit_the_attempt_mark(real: Stage) -> None:
     variable = ATTEMPT_VARIABLE.encode()
     (mark,) = [value for name, value in proc.process_environment(running.pid) if name == variable]
     assert kill_marked(ATTEMPT_VARIABLE, {mark.decode()}) >= 3
-    real.all_of(running)
+    real.read_all(running)
     assert ended(running) == -signal.SIGKILL
 
 
 def test_cpu_time_is_reported(real: Stage) -> None:
     running = real.start("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
-    real.all_of(running)
+    real.read_all(running)
     end = running.close()
     assert end is not None
     assert 0.01 < end.cpu_seconds < PATIENCE_SECONDS

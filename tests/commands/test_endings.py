@@ -1,4 +1,4 @@
-"""What is found in what a command printed last."""
+"""Tests of what is read from the last output of a command: questions and results."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from codebatch_workers.commands.result_parsing import read_ending
 )
 def test_question_pattern_matches_whole_lines(tmp_path: Path, pattern: str, text: str | None) -> None:
     command = Command(id=CommandId("a"), run="true", question=QuestionRule(pattern=pattern))
-    found = read_ending(command, RealFiles(), tmp_path / "none", 0, b"begins\nQUESTION: which tool?\nends\n")
-    assert (found.reported_question.text if found.reported_question else None) == text
+    ending = read_ending(command, RealFiles(), tmp_path / "none", 0, b"begins\nQUESTION: which tool?\nends\n")
+    assert (ending.reported_question.text if ending.reported_question else None) == text
 
 
 def test_colours_are_removed_from_questions_and_results(tmp_path: Path) -> None:
     rule = QuestionRule(pattern="^QUESTION: (?P<text>.+)$")
     command = Command(id=CommandId("a"), run="true", question=rule, result=ResultPointers(text="/text"))
     printed = b'\x1b[1mQUESTION: \x1b[31mwhich?\x1b[0m\n\x1b[2m{"text": \x1b[32m"fine"\x1b[0m}\n'
-    found = read_ending(command, RealFiles(), tmp_path / "none", 0, printed)
-    assert (found.reported_question and found.reported_question.text, found.said and found.said.text) == (
+    ending = read_ending(command, RealFiles(), tmp_path / "none", 0, printed)
+    assert (ending.reported_question and ending.reported_question.text, ending.said and ending.said.text) == (
         "which?",
         "fine",
     )
@@ -49,5 +49,5 @@ def test_result_accepts_only_text_and_numeric_cost(
     tmp_path: Path, printed: str, text: str | None, cost: float | None
 ) -> None:
     command = Command(id=CommandId("a"), run="true", result=ResultPointers(text="/text", cost="/cost"))
-    said = read_ending(command, RealFiles(), tmp_path / "none", 0, printed.encode()).said
-    assert (said.text if said else None, said.cost if said else None) == (text, cost)
+    result = read_ending(command, RealFiles(), tmp_path / "none", 0, printed.encode()).said
+    assert (result.text if result else None, result.cost if result else None) == (text, cost)

@@ -1,4 +1,4 @@
-"""What follows a failure: another try, none, or a wait for a rate limit to end."""
+"""Tests of the consequences of a failure: a retry, none, or a wait until a rate limit ends."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_exceeded_limit_is_not_subject_to_the_retry_rule() -> None:
 
 
 def _wait(output: str, pattern: str) -> float:
-    found = _judge(output.encode(), wait=pattern).result
-    assert found.reason == "limited"
-    return (found.until_ns - NOW_NS) / 1e9
+    result = _judge(output.encode(), wait=pattern).result
+    assert result.reason == "limited"
+    return (result.until_ns - NOW_NS) / 1e9
 
 
 def test_rate_limit_duration_is_read_from_the_output() -> None:
@@ -88,10 +88,10 @@ def test_unreadable_rate_limit_time_is_named_in_the_log() -> None:
     assert ";" not in _judge(b"wait", wait="wait(?P<at> .*)?").note
 
 
-@pytest.mark.parametrize("said", ["nan", "inf", "-5", "0", "much", "1e300"])
-def test_invalid_number_uses_the_default_wait(said: str) -> None:
-    assert _wait(f"in {said}", r"in (?P<seconds>\S+)") == (
-        RATE_LIMIT_SECONDS_MAX if said == "1e300" else RATE_LIMIT_SECONDS
+@pytest.mark.parametrize("number", ["nan", "inf", "-5", "0", "much", "1e300"])
+def test_invalid_number_uses_the_default_wait(number: str) -> None:
+    assert _wait(f"in {number}", r"in (?P<seconds>\S+)") == (
+        RATE_LIMIT_SECONDS_MAX if number == "1e300" else RATE_LIMIT_SECONDS
     )
 
 

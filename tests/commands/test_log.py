@@ -1,4 +1,4 @@
-"""Logs of attempts: what is kept of what was written, whatever was written how."""
+"""Tests of the logs of attempts: which part of the output they keep, however it was written."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.support.disk import Disk
 ROOT = Path("/logs")
 
 
-def log_of(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWriter]:
-    """The log of some writes."""
+def write_log(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWriter]:
+    """Write some data to a log. Return its content and the writer."""
     files = RealFiles(Disk().calls())
     files.make_directory(ROOT)
     files.make_directory(ROOT / "scratch")
@@ -30,19 +30,19 @@ def log_of(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWriter
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=40), st.integers(4, 200))
 def test_log_retains_the_beginning_and_the_end_and_counts_the_rest(writes: list[bytes], bytes_max: int) -> None:
-    written = b"".join(writes)
-    log, about = log_of(writes, bytes_max)
-    assert about.bytes == len(written)
-    assert about.evidence == written[-EVIDENCE_BYTES_MAX:].decode("utf-8", "replace")
+    output = b"".join(writes)
+    log, about = write_log(writes, bytes_max)
+    assert about.bytes == len(output)
+    assert about.evidence == output[-EVIDENCE_BYTES_MAX:].decode("utf-8", "replace")
     head = bytes_max // 2
     quarter = bytes_max // 4
-    tail = max(0, len(written) - head)
+    tail = max(0, len(output) - head)
     kept = tail if tail <= 2 * quarter else quarter + (tail % quarter or quarter)
     left_out = tail - kept
     line = f"… {left_out:,} bytes omitted …\n" if left_out else ""
-    if line and not written[:head].endswith(b"\n"):
+    if line and not output[:head].endswith(b"\n"):
         line = f"\n{line}"
-    assert log == written[:head] + line.encode() + written[len(written) - kept :][: kept or None] * bool(kept)
+    assert log == output[:head] + line.encode() + output[len(output) - kept :][: kept or None] * bool(kept)
 
 
 def test_output_refused_by_a_full_disk_is_omitted_and_counted() -> None:

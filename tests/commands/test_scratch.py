@@ -1,4 +1,4 @@
-"""An attempt finds its directory as new, whatever the attempt before did with its own."""
+"""Tests of the directory of an attempt: it is new, whatever the attempt before did in its own."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ def _create_next_directory(directory: Path) -> None:
     (directory.with_name("2") / "own").touch()
 
 
-_IN_FILES = (_remove_file, _append_to_file, _truncate_file)
+_FILE_CHANGES = (_remove_file, _append_to_file, _truncate_file)
 
 
 @pytest.mark.parametrize("is_old", [True, False])
 @pytest.mark.parametrize("is_left_alone", [True, False])
 @pytest.mark.parametrize(
-    "act", [_do_nothing, _create_file, _create_hidden_file, _remove_write_permission, _remove_directory, *_IN_FILES]
+    "act", [_do_nothing, _create_file, _create_hidden_file, _remove_write_permission, _remove_directory, *_FILE_CHANGES]
 )
 def test_next_attempt_has_a_new_directory(
     tmp_path: Path, act: Callable[[Path], None], is_left_alone: bool, is_old: bool
 ) -> None:
-    """Be it that its time of change tells what happened, or that it is too young for that."""
+    """The change time of the directory may reveal what happened, or may be too recent for that."""
     scratch = AttemptDirectories(RealFiles(), tmp_path, wall_ns)
     first = scratch.attempt_path(1)
     scratch.make(first)
@@ -74,13 +74,13 @@ def test_next_attempt_has_a_new_directory(
         scratch.make(first)
     assert scratch.is_untouched(first) == is_old
     mode, inode = first.stat().st_mode, first.stat().st_ino
-    held = os.open(first, os.O_RDONLY)  # Nothing else gets its inode.
+    descriptor = os.open(first, os.O_RDONLY)  # While it is open, no other directory gets its inode.
     act(first)
     assert scratch.is_untouched(first) == (is_old and act in (_do_nothing, _append_to_file, _truncate_file))
     scratch.end_attempt(first, has_no_processes=is_left_alone)
     second = scratch.attempt_path(2)
     scratch.make(second)
-    os.close(held)
+    os.close(descriptor)
     assert first == second or not first.exists()
     assert {path.name: path.read_bytes() for path in second.iterdir()} == {EMPTY_FILE: b"", NO_ROWS_FILE: b"[]\n"}
     assert second.stat().st_mode == mode

@@ -1,4 +1,4 @@
-"""A worker of a work batch, as a process: what it leases, runs, hears and commits."""
+"""Tests of the worker of a work batch as a process: its leases, attempts, messages and commits."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ LONG = "echo began; exec sleep 1000"
 
 
 def command(run: str | tuple[str, ...], id_: str = "a", **keys: object) -> Command:
-    """A command with some keys."""
+    """Return a command with some settings."""
     return Command(id=CommandId(id_), run=run, **keys)  # type: ignore[arg-type]
 
 
 def wait_until_started(place: Place, item: int = 0, epoch: int = 1) -> None:
-    """Wait until a command says that it began."""
+    """Wait until the log of a command says that it began."""
     wait_until(lambda: _has_log(place, item, epoch) and b"began" in place.log(item, epoch=epoch))
 
 
@@ -66,16 +66,16 @@ def _has_log(place: Place, item: int, epoch: int) -> bool:
 def test_attempts_end_with_the_status_of_their_commands(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("echo said; exit 3"), command(("true",), "b"), command("kill -9 $$", "c"))
     with coordinating(place) as coordinator:
-        ends = [coordinator.do(item) for item in range(3)]
-    assert [(end.type, end.reason, end.exit_status) for end in ends] == [
+        outcomes = [coordinator.do(item) for item in range(3)]
+    assert [(end.type, end.reason, end.exit_status) for end in outcomes] == [
         ("failed", "exit", 3), ("result", None, 0), ("failed", "signal", -signal.SIGKILL),
     ]  # fmt: skip
-    assert sorted(place.outcomes(), key=lambda outcome: outcome.start) == ends
+    assert sorted(place.outcomes(), key=lambda outcome: outcome.start) == outcomes
     assert place.log(0) == b"said\n"
-    assert [(ran.exit_status, ran.signal, ran.evidence) for ran in place.ran()] == [
+    assert [(attempt.exit_status, attempt.signal, attempt.evidence) for attempt in place.ran()] == [
         (3, "", "said\n"), (0, "", ""), (-signal.SIGKILL, "SIGKILL", ""),
     ]  # fmt: skip
-    assert not list((place.batch.root / layout.SCRATCH).iterdir()), "nothing is left of an attempt"
+    assert not list((place.batch.root / layout.SCRATCH).iterdir()), "the directory of an attempt is left"
 
 
 def test_log_directory_is_private(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_command_continues_without_its_coordinator_and_is_committed(tmp_path: Pa
 
 
 def test_signal_to_the_worker_ends_no_attempt(tmp_path: Path) -> None:
-    """A service manager, or a CI server, sends SIGTERM to workers too: what ends then the coordinator decides."""
+    """Service managers and CI servers send SIGTERM to workers, too. Only the coordinator decides which attempts end."""
     place = make_place(tmp_path, command("trap : TERM; echo began; read line < go; echo $line"))
     os.mkfifo(place.root / "go")
     with coordinating(place) as coordinator:
@@ -146,7 +146,7 @@ def test_request_before_the_assignment_is_left_to_the_coordinator(tmp_path: Path
         assert coordinator.result().type == "result"
         coordinator.assign(1, requests=0)
         assert coordinator.result().type == "cancelled"
-    assert not _has_log(place, 1, 1), "it did not run"
+    assert not _has_log(place, 1, 1), "the cancelled command ran"
 
 
 def test_terminate_message_ends_a_running_command(tmp_path: Path) -> None:
@@ -168,21 +168,21 @@ def test_stopped_attempt_is_not_committed_and_its_worker_ends(tmp_path: Path) ->
         assert coordinator.wait_end() == 0
     assert place.outcomes() == []
     ((lease,),) = [LeaseReader(place.batch.files, place.batch.root).read_leases().values()]
-    assert not lease.is_live, "as if the worker had died"
-    assert [ran.type for ran in place.ran()] == ["stopped"]
+    assert not lease.is_live, "the lease of the ended worker is alive"
+    assert [attempt.type for attempt in place.ran()] == ["stopped"]
 
 
-@pytest.mark.parametrize(("epoch", "ends", "is_stopped"), [(1, True, True), (2, True, False), (1, False, False)])
+@pytest.mark.parametrize(("epoch", "terminates", "is_stopped"), [(1, True, True), (2, True, False), (1, False, False)])
 def test_stop_request_ends_only_the_attempt_that_it_names(
-    tmp_path: Path, epoch: int, ends: bool, is_stopped: bool
+    tmp_path: Path, epoch: int, terminates: bool, is_stopped: bool
 ) -> None:
-    """No coordinator need live: at the time limit what was adopted ends too. Requests are obeyed in their order."""
+    """No coordinator needs to live: adopted attempts also end at the time limit. Requests are obeyed in order."""
     place = make_place(tmp_path, command(LONG))
     with coordinating(place) as coordinator:
         coordinator.assign()
         wait_until_started(place)
         coordinator.vanish()
-        stop = StopRequest(cause="timeout", attempts={CommandId("a"): epoch}, terminates=ends)
+        stop = StopRequest(cause="timeout", attempts={CommandId("a"): epoch}, terminates=terminates)
         for body in (stop, Cancel()):
             place.requests.append(body, by="test", at_ns=0)
         assert coordinator.wait_end() == 0
@@ -231,7 +231,7 @@ def test_refused_outcome_is_retried_and_finally_reported(tmp_path: Path, heals: 
 
     refusals = 3 if heals else 1000
     slept: list[float] = []
-    ours, theirs = socket.socketpair()
+    coordinator_end, worker_end = socket.socketpair()
     launch = WorkerLaunch(
         store=str(place.store.root),
         batch=place.batch.id,
@@ -242,29 +242,31 @@ def test_refused_outcome_is_retried_and_finally_reported(tmp_path: Path, heals: 
         role="commands",
     )
     set_subreaper(True)
-    with ours, theirs:
+    with coordinator_end, worker_end:
         supervisor = Supervisor(
             launch,
-            CoordinatorChannel(theirs),
+            CoordinatorChannel(worker_end),
             pid=os.getpid(),
             environment=os.environ,
             files=RealFiles(WatchedCalls(RealCalls(), watch)),
             now_ns=lambda: running_ns() + round(sum(slept) * 1e9),
             sleep=slept.append,
         )
-        ours.sendall(encode_message(Assign(unit=place.unit(0), epoch=1)))
-        ours.sendall(encode_message(Stop()))
+        coordinator_end.sendall(encode_message(Assign(unit=place.unit(0), epoch=1)))
+        coordinator_end.sendall(encode_message(Stop()))
         supervisor.run()
-        heard = [decode_from_worker(body) for body in MessageBuffer().feed(ours.recv(1 << 16))]
-        heard = [message for message in heard if not isinstance(message, Returned)]  # It took its time.
+        messages = [decode_from_worker(body) for body in MessageBuffer().feed(coordinator_end.recv(1 << 16))]
+        messages = [
+            message for message in messages if not isinstance(message, Returned)
+        ]  # sent if a command takes long
     set_subreaper(False)
     assert place.batch.files.unfinished(place.batch.root / layout.OUTCOMES) == []
     if heals:
-        assert [type(message) for message in heard] == [Hello, Delayed, Committed, Finished]
+        assert [type(message) for message in messages] == [Hello, Delayed, Committed, Finished]
         assert [outcome.type for outcome in place.outcomes()] == ["result"]
         assert len(slept) == refusals
     else:
-        _, delayed, gave_up = heard
+        _, delayed, gave_up = messages
         assert isinstance(delayed, Delayed)
         assert (delayed.message.endswith("No space left on device"), delayed.seconds) == (True, COMMIT_SECONDS_MAX)
         assert isinstance(gave_up, GaveUp)
@@ -282,7 +284,7 @@ def test_unreadable_request_prevents_new_attempts_but_not_running_attempts(tmp_p
         requests = place.batch.root / layout.REQUESTS
         requests.mkdir(exist_ok=True)
         (requests / layout.request_name(1)).write_bytes(b"nonsense")
-        time.sleep(0.5)  # It looks each 0.2 s.
+        time.sleep(0.5)  # The worker reads requests every 0.2 s.
         (place.root / "go").write_text("\n")
         assert coordinator.result().type == "result"
         coordinator.assign(1)

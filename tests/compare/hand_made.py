@@ -1,8 +1,8 @@
-"""Forty changes by hand, and what became of each finding: the table, without what runs it (test_hand_made.py).
+"""Forty changes written by hand with the expected state of each finding. test_hand_made.py runs this table.
 
-A call of a function whose name begins with `bad_` is a finding of that code; so is one of `long_`, which tells how long
-its line is. Each case has a directory of its own in two trees. In a text `@` is the name of the case: so no line of it
-stands in another case, unless that is what the case is of.
+A call of a function whose name begins with `bad_` is a finding with that name as code. A call of `long_` is a finding
+whose message has the length of its line. Each case has a directory of its own in two trees. In texts, `@` is replaced
+by the name of the case, so no line occurs in two cases unless intended.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 Tree = Mapping[str, str]
-# State, what paired it, the old place and the new one, as `path:line`; one that is unchanged has no row.
+# State, matching pass, and the old and the new place as `path:line`. An unchanged finding has no row.
 Row = tuple[str, str, str, str]
 
 BACKWARDS = {
@@ -24,7 +24,10 @@ BACKWARDS = {
 
 
 class Case(NamedTuple):
-    """Two trees, and their differences. `back`: the states the other way round where these are no mirror image."""
+    """Two trees and their differences.
+
+    `back` has the states of the reverse comparison if they are not the mirror image.
+    """
 
     old: Tree
     new: Tree
@@ -33,7 +36,7 @@ class Case(NamedTuple):
 
 
 def numbered(first: int, end: int) -> str:
-    """Lines that are found nowhere else in the case."""
+    """Return lines that occur nowhere else in the case."""
     return "".join(f"row_@({number})\n" for number in range(first, end))
 
 

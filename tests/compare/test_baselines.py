@@ -1,4 +1,4 @@
-"""Baselines: their lines come back, are joined by git, and know their findings wherever these went."""
+"""Tests of baselines: their lines round-trip, merge in git, and match their findings after moves."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from codebatch.compare.baselines import (
 from codebatch.compare.matching.findings import MatchableFinding
 
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
-_kept = st.builds(BaselineEntry, _text, _text, st.binary(max_size=5), _text, _text, st.integers(0, 3))
+_entries = st.builds(BaselineEntry, _text, _text, st.binary(max_size=5), _text, _text, st.integers(0, 3))
 
 
 def _baseline_entries(*rows: tuple[bytes, str, bytes]) -> list[BaselineEntry]:
-    """What is kept of findings of one rule, each with its path, scope and line text."""
+    """Return the baseline entries of findings of one rule, each given by path, scope and line text."""
     findings = (
         (path, MatchableFinding("t", "C", line, 1, "m", scope, text, b"", b""))
         for line, (path, scope, text) in enumerate(rows)
@@ -46,8 +46,8 @@ _PAIRED = {
 
 @pytest.mark.parametrize("case", _PAIRED)
 def test_baseline_lines_match_findings(case: str) -> None:
-    lines, found, passes = _PAIRED[case]
-    assert [pair.by for pair in match_baseline(_baseline_entries(*lines), _baseline_entries(*found))] == passes
+    lines, findings, passes = _PAIRED[case]
+    assert [pair.by for pair in match_baseline(_baseline_entries(*lines), _baseline_entries(*findings))] == passes
 
 
 def test_first_of_identical_findings_are_known() -> None:
@@ -63,21 +63,23 @@ def test_finding_of_another_rule_does_not_match() -> None:
     assert match_baseline([one], [one._replace(code="D")]) == match_baseline([one], [one._replace(tool="u")]) == []
 
 
-@given(st.lists(_kept), st.lists(_kept))
+@given(st.lists(_entries), st.lists(_entries))
 def test_baseline_round_trips_sorted_and_merges_line_by_line(
-    one: list[BaselineEntry], other: list[BaselineEntry]
+    entries: list[BaselineEntry], others: list[BaselineEntry]
 ) -> None:
-    data = encode_baseline(one)
-    assert decode_baseline(data) == sorted({*one})
+    data = encode_baseline(entries)
+    assert decode_baseline(data) == sorted({*entries})
     assert data.splitlines() == sorted({*data.splitlines()})
     assert encode_baseline(decode_baseline(data)) == data
-    joined = b"".join(sorted({*data.splitlines(keepends=True), *encode_baseline(other).splitlines(keepends=True)}))
-    assert joined == encode_baseline([*one, *other])
+    joined = b"".join(sorted({*data.splitlines(keepends=True), *encode_baseline(others).splitlines(keepends=True)}))
+    assert joined == encode_baseline([*entries, *others])
 
 
-@given(st.lists(_kept), st.lists(_kept))
-def test_each_line_and_finding_is_matched_at_most_once(lines: list[BaselineEntry], found: list[BaselineEntry]) -> None:
-    pairs = match_baseline(lines, found)
+@given(st.lists(_entries), st.lists(_entries))
+def test_each_line_and_finding_is_matched_at_most_once(
+    lines: list[BaselineEntry], findings: list[BaselineEntry]
+) -> None:
+    pairs = match_baseline(lines, findings)
     assert len({pair.line for pair in pairs}) == len({pair.finding_index for pair in pairs}) == len(pairs)
     assert len(match_baseline(lines, lines)) == len(lines)
 
@@ -86,7 +88,7 @@ _LINE = encode_baseline(_baseline_entries(_A))
 
 
 @pytest.mark.parametrize(
-    ("data", "line", "told"),
+    ("data", "line", "message"),
     [
         (_LINE + b"<<<<<<< HEAD\n", 2, "conflict marker"),
         (_LINE + b"\n=======\n", 3, "conflict marker"),
@@ -100,7 +102,7 @@ _LINE = encode_baseline(_baseline_entries(_A))
     ],
     ids=repr,
 )
-def test_invalid_baseline_is_rejected(data: bytes, line: int, told: str) -> None:
-    with pytest.raises(BaselineError, match=told) as caught:
+def test_invalid_baseline_is_rejected(data: bytes, line: int, message: str) -> None:
+    with pytest.raises(BaselineError, match=message) as caught:
         decode_baseline(data)
     assert caught.value.line == line

@@ -1,4 +1,4 @@
-"""Conditions: what each measures of a difference, and the verdict that comes of it."""
+"""Tests of conditions: what each measures in a comparison, and its verdict."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from codebatch.compare.states import ChangeState
 from codebatch.model.record import Diagnostic, Metric, Severity
 
 
-def _found(severity: Severity) -> Diagnostic:
+def _diagnostic(severity: Severity) -> Diagnostic:
     return Diagnostic(
         path="a.py", line=1, column=1, end_line=1, end_column=2, severity=severity, code="C", message="m", tool="t"
     )
 
 
 def _finding(state: ChangeState, old: Severity | None, new: Severity | None) -> Change:
-    return Change(state, old and _found(old), new and _found(new))
+    return Change(state, old and _diagnostic(old), new and _diagnostic(new))
 
 
 def _metric(
@@ -44,7 +44,7 @@ _FINDINGS = [
 ]  # fmt: skip
 _MOST_SEVERE_FIRST = [_NEW_ERROR, _TO_ERROR, _NEW_WARNING, _TO_WARNING, _NEW_HINT]
 
-_OF_FINDINGS = [
+_FINDING_CONDITIONS = [
     ("new-error", [_NEW_ERROR, _TO_ERROR]),
     ("new-warning", [_NEW_ERROR, _NEW_WARNING, _TO_WARNING]),
     ("new", [_NEW_ERROR, _NEW_WARNING, _NEW_HINT]),
@@ -52,11 +52,11 @@ _OF_FINDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "forbidden"), _OF_FINDINGS)
+@pytest.mark.parametrize(("text", "forbidden"), _FINDING_CONDITIONS)
 def test_finding_condition_forbids_matching_findings(text: str, forbidden: list[Change]) -> None:
-    (judged,), found, allowed = evaluate_conditions([parse_condition(text)], _FINDINGS)
-    assert found == forbidden
-    assert allowed == [each for each in _MOST_SEVERE_FIRST if each not in forbidden]
+    (judged,), violating, allowed = evaluate_conditions([parse_condition(text)], _FINDINGS)
+    assert violating == forbidden
+    assert allowed == [change for change in _MOST_SEVERE_FIRST if change not in forbidden]
     assert (judged.value, judged.limit, judged.violations, judged.verdict) == (
         len(forbidden),
         0,
@@ -65,7 +65,7 @@ def test_finding_condition_forbids_matching_findings(text: str, forbidden: list[
     )
 
 
-_OF_METRICS = [
+_METRIC_CONDITIONS = [
     ("metric:complexity>10", [_metric(None, 11)], 11, 1),
     ("metric:complexity>10", [_metric(None, 10)], 10, 0),
     ("metric:complexity>10", [_metric(9, 11), _metric(11, 12)], 12, 2),
@@ -81,20 +81,20 @@ _OF_METRICS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "differences", "value", "found"), _OF_METRICS)
+@pytest.mark.parametrize(("text", "differences", "value", "violations"), _METRIC_CONDITIONS)
 def test_metric_condition_forbids_exceeding_metrics(
-    text: str, differences: list[Change], value: int | None, found: int
+    text: str, differences: list[Change], value: int | None, violations: int
 ) -> None:
     (judged,), forbidden, _ = evaluate_conditions([parse_condition(text)], differences)
-    assert (judged.condition, judged.value, judged.violations, len(forbidden)) == (text, value, found, found)
-    assert judged.verdict == ("failed" if found else "passed")
+    assert (judged.condition, judged.value, judged.violations, len(forbidden)) == (text, value, violations, violations)
+    assert judged.verdict == ("failed" if violations else "passed")
 
 
 def test_each_condition_has_a_verdict_and_each_difference_is_reported_once() -> None:
     judged, forbidden, _ = evaluate_conditions(
         [*map(parse_condition, ("new-error", "new", "metric:lines>5"))], _FINDINGS
     )
-    assert [each.verdict for each in judged] == ["failed", "failed", "passed"]
+    assert [condition.verdict for condition in judged] == ["failed", "failed", "passed"]
     assert forbidden == [_NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR]
     assert evaluate_conditions([], _FINDINGS) == ([], [], _MOST_SEVERE_FIRST)
 

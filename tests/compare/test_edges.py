@@ -1,4 +1,4 @@
-"""Edges of two trees: counted, whatever their lines."""
+"""Tests of edges in two trees: they are compared by number, not by line."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _depends(target: str, resolution: str = "exact") -> Edge:
 
 
 def _line(record: msgspec.Struct | None) -> object:
-    found = fields(record, "line")
-    return found and found[0]
+    values = fields(record, "line")
+    return values and values[0]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def _line(record: msgspec.Struct | None) -> object:
         ([_call(1)], [_call(9)], [("unchanged", 1, 9)]),
         ([_call(1)], [_call(1, "g")], [("removed", 1, None), ("added", None, 1)]),
         ([_call(1)], [_call(1, source="C.m")], [("removed", 1, None), ("added", None, 1)]),
-        # Which of three was added is told by the lines.
+        # The lines determine which of three edges was added.
         (
             [_call(1), _call(3)],
             [_call(1), _call(2), _call(4)],
@@ -48,5 +48,5 @@ def _line(record: msgspec.Struct | None) -> object:
     ],
 )
 def test_edges_are_classified(old: list[Edge], new: list[Edge], rows: list[tuple[object, ...]]) -> None:
-    found = compare_edges({b"a.py": old}, {b"a.py": new}, _TREES)
-    assert [(row.state, _line(row.old), _line(row.new)) for row in found] == rows
+    compared = compare_edges({b"a.py": old}, {b"a.py": new}, _TREES)
+    assert [(row.state, _line(row.old), _line(row.new)) for row in compared] == rows

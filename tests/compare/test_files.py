@@ -1,4 +1,4 @@
-"""Pairing files: moved, edited while moved, and told the same way from both sides."""
+"""Tests of file matching: moved files, files edited while moved, and symmetry."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def _trees(old: dict[bytes, bytes], new: dict[bytes, bytes]):  # type: ignore[no
         ({b"a.test.js": _CODE}, {b"b/a.jsx": _EDITED}, [(b"a.test.js", b"b/a.jsx", "lines")]),
         ({b".a": _CODE}, {b".b": _EDITED}, [(b".a", b".b", "lines")]),
         ({b"a.py": _CODE}, {b"b.py": _OTHER}, []),
-        # Half of the longer one's lines, no less.
+        # At least half of the lines of the longer file must match.
         ({b"a.py": _CODE}, {b"b.py": _CODE + _OTHER}, [(b"a.py", b"b.py", "lines")]),
         ({b"a.py": _CODE}, {b"b.py": _CODE + _OTHER + b"more\n"}, []),
-        # The most lines in common first.
+        # The pair with the most common lines comes first.
         ({b"a.py": _CODE}, {b"b.py": _CODE + _OTHER, b"c.py": _EDITED}, [(b"a.py", b"b.py", "lines")]),
         (
             {b"x/a.py": _CODE, b"y/a.py": _CODE},
@@ -79,7 +79,9 @@ def test_file_matching_beyond_its_limit_is_reported_as_incomplete(monkeypatch: p
     old, new = {b"a.py": _CODE, b"b.py": _OTHER}, {b"c.py": _EDITED}
     pairs, is_whole = pair_files(*_trees(old, new))
     assert ([tuple(pair) for pair in pairs], is_whole) == ([(b"a.py", b"c.py", "lines")], False)
-    assert pair_files(*_trees({b"a": b"1\n"}, {b"b": b"2\n"}))[1], "as many files as the limit are all compared"
+    assert pair_files(*_trees({b"a": b"1\n"}, {b"b": b"2\n"}))[1], (
+        "as many files as the limit allows were not all compared"
+    )
 
 
 def test_files_of_equal_content_are_matched_by_name_then_in_order() -> None:

@@ -1,4 +1,4 @@
-"""Pairing findings: no edit elsewhere makes one new, and none is taken twice."""
+"""Tests of the matching of findings: an edit elsewhere makes no finding new, and no finding is matched twice."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from codebatch.compare.matching.findings import MatchableFinding, MatchingPass, 
 from codebatch.compare.matching.lines import NO_LINE
 
 
-def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> MatchableFinding:
+def _finding(line: int = 1, column: int = 1, **fields: str | bytes) -> MatchableFinding:
     base = MatchableFinding("ruff", "B018", line, column, "Found useless expression", "", b"x", b"w", b"y")
-    return base._replace(**said)  # type: ignore[arg-type]
+    return base._replace(**fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> MatchableFi
         (_finding(1, scope="f"), _finding(9, scope="g"), [NO_LINE], None),
         (_finding(1), _finding(1, code="B019"), [0], None),
         (_finding(1), _finding(1, tool="mine"), [0], None),
-        # A line that the text does not have is no line of the other text.
+        # A line number beyond the text matches no line of the other text.
         (_finding(7, text=b"a", message="m"), _finding(7, text=b"b"), [0], None),
         (_finding(0, text=b"a", message="m"), _finding(1, text=b"b"), [0], None),
     ],
@@ -39,23 +39,23 @@ def test_finding_is_matched_by_the_expected_pass(
     old: MatchableFinding, new: MatchableFinding, paired_lines: list[int], by: MatchingPass | None
 ) -> None:
     pairing = pair_in_file([old], [new], paired_lines)
-    assert [each.by for each in pairing.pairs] == ([by] if by else [])
+    assert [pair.by for pair in pairing.pairs] == ([by] if by else [])
     assert (pairing.old, pairing.new) == (([], []) if by else ([0], [0]))
 
 
 def test_findings_on_a_line_are_matched_by_column_then_message() -> None:
     old = [_finding(1, 5, message="one"), _finding(1, 9, message="two")]
     new = [_finding(1, 8, message="one"), _finding(1, 30, message="two")]
-    assert [each[:2] for each in pair_in_file(old, new, [0]).pairs] == [(1, 0), (0, 1)]
+    assert [pair[:2] for pair in pair_in_file(old, new, [0]).pairs] == [(1, 0), (0, 1)]
     new = [_finding(1, 7, message="two"), _finding(1, 7, message="one")]
-    assert [each[:2] for each in pair_in_file(old, new, [0]).pairs] == [(0, 1), (1, 0)]
+    assert [pair[:2] for pair in pair_in_file(old, new, [0]).pairs] == [(0, 1), (1, 0)]
 
 
 def test_equal_findings_are_matched_in_order() -> None:
     old = [_finding(line) for line in (10, 20, 30)]
     new = [_finding(line) for line in (105, 101)]
     pairing = pair_in_file(old, new, [NO_LINE] * 40)
-    assert [each[:2] for each in pairing.pairs] == [(0, 1), (1, 0)]
+    assert [pair[:2] for pair in pairing.pairs] == [(0, 1), (1, 0)]
     assert (pairing.old, pairing.new) == ([2], [])
 
 
@@ -63,7 +63,7 @@ def test_context_matches_only_unique_findings() -> None:
     old = [_finding(1), _finding(4, text=b"twice"), _finding(9, text=b"twice"), _finding(12, text=b"")]
     new = [_finding(50), _finding(60, text=b"twice"), _finding(70, text=b"")]
     pairing = pair_anywhere(old, new)
-    assert [tuple(each) for each in pairing.pairs] == [(0, 0, "context")]
+    assert [tuple(pair) for pair in pairing.pairs] == [(0, 0, "context")]
     assert (pairing.old, pairing.new) == ([1, 2, 3], [1, 2])
 
 
@@ -84,24 +84,26 @@ def test_each_finding_is_matched_once_or_left_over(
     old: list[MatchableFinding], new: list[MatchableFinding], paired: Sequence[int]
 ) -> None:
     pairing = pair_in_file(old, new, paired)
-    assert sorted([*(each.old for each in pairing.pairs), *pairing.old]) == [*range(len(old))]
-    assert sorted([*(each.new for each in pairing.pairs), *pairing.new]) == [*range(len(new))]
-    assert all(old[each.old][:2] == new[each.new][:2] for each in pairing.pairs)
-    # What is left cannot be paired by what it says.
-    said = {(found.code, found.scope, found.text) for found in map(new.__getitem__, pairing.new)}
-    assert not said & {(found.code, found.scope, found.text) for found in map(old.__getitem__, pairing.old)}
+    assert sorted([*(pair.old for pair in pairing.pairs), *pairing.old]) == [*range(len(old))]
+    assert sorted([*(pair.new for pair in pairing.pairs), *pairing.new]) == [*range(len(new))]
+    assert all(old[pair.old][:2] == new[pair.new][:2] for pair in pairing.pairs)
+    # Unmatched findings have no equal properties.
+    unmatched = {(finding.code, finding.scope, finding.text) for finding in map(new.__getitem__, pairing.new)}
+    assert not unmatched & {
+        (finding.code, finding.scope, finding.text) for finding in map(old.__getitem__, pairing.old)
+    }
 
 
-@given(found=_FINDINGS, shift=st.integers(0, 5))
-def test_edit_above_makes_no_finding_new(found: list[MatchableFinding], shift: int) -> None:
-    moved = [each._replace(line=each.line + shift) for each in found if each.line]
-    written = [each for each in found if each.line]
+@given(findings=_FINDINGS, shift=st.integers(0, 5))
+def test_edit_above_makes_no_finding_new(findings: list[MatchableFinding], shift: int) -> None:
+    moved = [finding._replace(line=finding.line + shift) for finding in findings if finding.line]
+    original = [finding for finding in findings if finding.line]
     random.Random(shift).shuffle(moved)
-    pairing = pair_in_file(written, moved, [line + shift for line in range(6)])
-    assert {each.by for each in pairing.pairs} <= {"line"}
+    pairing = pair_in_file(original, moved, [line + shift for line in range(6)])
+    assert {finding.by for finding in pairing.pairs} <= {"line"}
     assert (pairing.old, pairing.new) == ([], [])
 
 
 def test_line_with_many_findings_is_matched_quickly() -> None:
-    found = [_finding(1, column) for column in range(20_000)]
-    assert len(pair_in_file(found, found, [0]).pairs) == 20_000
+    findings = [_finding(1, column) for column in range(20_000)]
+    assert len(pair_in_file(findings, findings, [0]).pairs) == 20_000

@@ -1,4 +1,4 @@
-"""`codebatch/v1`: what is in it, what is not, and that no two are alike in a file."""
+"""Tests of the fingerprint `codebatch/v1`: its input, and its uniqueness within a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The changes of hand_made.py through two real batches, told as they are, and the other way round."""
+"""Tests of the changes of hand_made.py with two real batches, in both directions."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ match = ["rule-off/"]
 off = ["todo-comment"]
 """
 
-Told = Mapping[str, list[Row]]
+RowsByCase = Mapping[str, list[Row]]
 
 
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Batch, Batch]]:
-    """Of the tree before all changes, and of that after them."""
+    """A batch of the tree before all changes, and one of the tree after them."""
     root = tmp_path_factory.mktemp("hand_made")
     (root / ".git").mkdir()
     _write(root, {"tools/marks.py": _MARKS})
@@ -78,8 +78,8 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Batch, B
 
 
 @pytest.fixture(scope="module")
-def told(batches: tuple[Batch, Batch]) -> tuple[Told, Told]:
-    """What became of the findings of each case, and of those of the other way round."""
+def rows_by_case(batches: tuple[Batch, Batch]) -> tuple[RowsByCase, RowsByCase]:
+    """The rows of each case, forwards and backwards."""
     old, new = batches
     return _by_case(compare_batches(old, new)), _by_case(compare_batches(new, old))
 
@@ -96,12 +96,12 @@ def _run(root: Path) -> None:
     assert ended.returncode in (0, 1, 3), ended.stderr
 
 
-def _by_case(comparison: Comparison) -> Told:
-    found: dict[str, list[Row]] = defaultdict(list)
-    for each in comparison.differences():
-        _, _, below = _path(each.new or each.old).partition("cases/")
-        found[below.partition("/")[0]].append((each.state, each.by or "", _place(each.old), _place(each.new)))
-    return found
+def _by_case(comparison: Comparison) -> RowsByCase:
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for change in comparison.differences():
+        _, _, below = _path(change.new or change.old).partition("cases/")
+        rows[below.partition("/")[0]].append((change.state, change.by or "", _place(change.old), _place(change.new)))
+    return rows
 
 
 def _path(record: ComparedRecord | None) -> str:
@@ -115,13 +115,13 @@ def _place(record: ComparedRecord | None) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_change_is_classified_in_both_directions(name: str, told: tuple[Told, Told]) -> None:
+def test_change_is_classified_in_both_directions(name: str, rows_by_case: tuple[RowsByCase, RowsByCase]) -> None:
     case = CASES[name]
-    there, back = told
-    assert sorted(there.get(name, [])) == sorted(case.rows)
+    forwards, backwards = rows_by_case
+    assert sorted(forwards.get(name, [])) == sorted(case.rows)
     states = case.back or [BACKWARDS.get(row[0], row[0]) for row in case.rows]
     turned = [(state, by, new, old) for state, (_, by, old, new) in zip(states, case.rows, strict=True)]
-    assert sorted(back.get(name, [])) == sorted(turned)
+    assert sorted(backwards.get(name, [])) == sorted(turned)
 
 
 @pytest.mark.slow
@@ -148,17 +148,22 @@ def test_change_is_classified_in_both_directions(name: str, told: tuple[Told, To
 def test_changes_of_other_record_types_are_classified(
     batches: tuple[Batch, Batch], kind: str, case: str, rows: list[Row]
 ) -> None:
-    asked = RecordFilter(metrics=("bytes",)) if kind == "metric" else None
-    assert sorted(_by_case(compare_batches(*batches, (kind,), record_filter=asked)).get(case, [])) == sorted(rows)
+    record_filter = RecordFilter(metrics=("bytes",)) if kind == "metric" else None
+    assert sorted(_by_case(compare_batches(*batches, (kind,), record_filter=record_filter)).get(case, [])) == sorted(
+        rows
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["duplicate", "edge", "file", "metric", "symbol"])
 def test_unchanged_records_are_counted(batches: tuple[Batch, Batch], kind: str) -> None:
-    """As many are unchanged of a batch and itself as it has, and of those that are told and all, the rest."""
+    """In a comparison with itself, all records of a batch are unchanged.
+
+    In a comparison with an older batch, the counts of states that the newer one has sum up to that number.
+    """
     old, new = batches
     states = compare_batches(old, new, (kind,)).counts
     every = compare_batches(new, new, (kind,)).counts
-    gone = ("removed", "fixed", "suppressed")
+    only_old = ("removed", "fixed", "suppressed")
     assert {state for state, count in every.items() if count} == {"unchanged"}
-    assert sum(count for state, count in states.items() if state not in gone) == every["unchanged"]
+    assert sum(count for state, count in states.items() if state not in only_old) == every["unchanged"]

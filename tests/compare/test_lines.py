@@ -1,4 +1,4 @@
-"""Pairing lines: what is equal and in order, whatever the texts."""
+"""Tests of line matching: equal lines are matched in order, whatever the texts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size
         (b"a", b"", [NO_LINE]),
         (b"a\nb\nc", b"a\nx\nb\nc", [0, 2, 3]),
         (b"a\nb\nc", b"a\nc", [0, NO_LINE, 1]),
-        # The brackets are not unique: but for the first, what stands between them decides which are meant.
+        # The brackets are not unique. Except for the first, the lines between them decide which brackets match.
         (b"{\none\n}\n{\ntwo\n}", b"{\nnew\n}\n{\none\n}\n{\ntwo\n}", [0, 4, 5, 6, 7, 8]),
-        # Two blocks that changed places: the longer one stays.
+        # Two blocks changed places: the longer one stays.
         (b"a\nb\nc\nx\ny", b"x\ny\na\nb\nc", [2, 3, 4, NO_LINE, NO_LINE]),
-        # Unique only between anchors.
+        # These lines are unique only between anchors.
         (b"p\nq\nu\nw\nq\nr\nz", b"q\nu\nw\nk\nr\nk\nq", [NO_LINE, 0, 1, 2, NO_LINE, 4, NO_LINE]),
     ],
 )
@@ -35,8 +35,8 @@ def test_lines_are_matched(old: bytes, new: bytes, paired: list[int]) -> None:
 
 @given(old=_TEXTS, new=_TEXTS)
 def test_equal_lines_are_matched_in_order_without_repetition(old: list[bytes], new: list[bytes]) -> None:
-    paired = [(index, other) for index, other in enumerate(pair_sequences(old, new)) if other != NO_LINE]
-    assert all(old[index] == new[other] for index, other in paired)
+    paired = [(index, new_index) for index, new_index in enumerate(pair_sequences(old, new)) if new_index != NO_LINE]
+    assert all(old[index] == new[new_index] for index, new_index in paired)
     assert all(one[1] < another[1] for one, another in pairwise(paired))
     assert len(paired) == len(old) or old != new
 

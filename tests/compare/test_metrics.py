@@ -1,4 +1,4 @@
-"""Metrics of two trees: what got worse is told of the function that it got worse in."""
+"""Tests of metrics in two trees: a change for the worse is reported at its function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.compare.trees import TextTrees, fields
 
 _TEXT = "a\nb\nc\nd\n"
 
-# Each as (metric, value, symbol, line).
+# Metric, value, symbol and line of each metric.
 Numbers = list[tuple[str, int, str, int]]
 
 
@@ -34,24 +34,24 @@ def _states(trees: TextTrees, old: Mapping[str, Numbers], new: Mapping[str, Numb
     return [(row.state, fields(row.old, "value", "line"), fields(row.new, "value", "line")) for row in rows]
 
 
-_OF_FUNCTION = ("complexity", 4, "f", 2)
+_FUNCTION_METRIC = ("complexity", 4, "f", 2)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "states"),
     [
-        ([_OF_FUNCTION], [("complexity", 5, "f", 3)], ["worsened"]),
-        ([("complexity", 5, "f", 3)], [_OF_FUNCTION], ["improved"]),
-        ([_OF_FUNCTION], [("complexity", 4, "f", 9)], ["unchanged"]),
-        # A new function is none that got worse.
-        ([_OF_FUNCTION], [_OF_FUNCTION, ("complexity", 40, "g", 9)], ["unchanged", "added"]),
-        ([_OF_FUNCTION], [], ["removed"]),
-        # What is not told is 0, where the rest is told.
-        ([_OF_FUNCTION], [_OF_FUNCTION, ("cognitive", 3, "f", 2)], ["unchanged", "worsened"]),
-        ([_OF_FUNCTION, ("nesting", 3, "f", 2)], [_OF_FUNCTION], ["unchanged", "improved"]),
+        ([_FUNCTION_METRIC], [("complexity", 5, "f", 3)], ["worsened"]),
+        ([("complexity", 5, "f", 3)], [_FUNCTION_METRIC], ["improved"]),
+        ([_FUNCTION_METRIC], [("complexity", 4, "f", 9)], ["unchanged"]),
+        # A new function does not count as worse.
+        ([_FUNCTION_METRIC], [_FUNCTION_METRIC, ("complexity", 40, "g", 9)], ["unchanged", "added"]),
+        ([_FUNCTION_METRIC], [], ["removed"]),
+        # A missing metric is 0 if the others are present.
+        ([_FUNCTION_METRIC], [_FUNCTION_METRIC, ("cognitive", 3, "f", 2)], ["unchanged", "worsened"]),
+        ([_FUNCTION_METRIC, ("nesting", 3, "f", 2)], [_FUNCTION_METRIC], ["unchanged", "improved"]),
         ([("mine", 3, "f", 2)], [("mine", 2, "f", 2)], ["changed"]),
-        ([("mine", 3, "f", 2)], [_OF_FUNCTION], ["removed", "added"]),
-        # Sums over a file say how much there is in it.
+        ([("mine", 3, "f", 2)], [_FUNCTION_METRIC], ["removed", "added"]),
+        # Sums over a file measure its size.
         ([_file_metric("complexity", 3)], [_file_metric("complexity", 9)], ["changed"]),
         ([_file_metric("max_complexity", 3)], [_file_metric("max_complexity", 9)], ["worsened"]),
         (
@@ -61,7 +61,7 @@ _OF_FUNCTION = ("complexity", 4, "f", 2)
         ),
         ([], [_file_metric("duplicated_lines", 12)], ["worsened"]),
         ([_file_metric("dependents", 12)], [], ["changed"]),
-        # A file that became too large to be parsed did not get better.
+        # A file that became too large to be parsed did not improve.
         (
             [_file_metric("functions", 3), _file_metric("max_nesting", 2)],
             [_file_metric("code", 9)],
@@ -76,7 +76,7 @@ def test_metric_change_has_the_expected_state(old: Numbers, new: Numbers, states
 
 def test_zero_metric_has_a_location_on_both_sides() -> None:
     trees = TextTrees({"a.py": _TEXT}, {"b.py": _TEXT + "\n"})
-    old: Numbers = [_OF_FUNCTION, ("nesting", 3, "f", 2)]
+    old: Numbers = [_FUNCTION_METRIC, ("nesting", 3, "f", 2)]
     new: Numbers = [("complexity", 4, "f", 7), _file_metric("max_cognitive", 2)]
     assert _states(trees, {"a.py": old}, {"b.py": new}) == [
         ("worsened", (0, 1), (2, 1)),

@@ -1,4 +1,4 @@
-"""Runs of equal lines: the longest, or that of the rarest line, and then what is before and behind it."""
+"""Tests of runs of equal lines: first the longest run or that of the rarest line, then the gaps before and after it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.compare.matching.lines import NO_LINE
 
 
 def _paired(old: str, new: str) -> str:
-    """For each letter of `old` the place in `new`, in hex, and `-` where it has none."""
+    """Return for each letter of `old` its place in `new` in hex, or `-` if it has none."""
     paired = array("l", [NO_LINE]) * len(old)
     pair_runs([*map(str.encode, old)], [*map(str.encode, new)], paired, [UnmatchedGap(0, len(old), 0, len(new))])
     return "".join("-" if place == NO_LINE else f"{place:x}" for place in paired)
@@ -24,12 +24,12 @@ def _paired(old: str, new: str) -> str:
         ("", "abc", ""),
         ("abc", "xyz", "---"),
         ("abc", "abc", "012"),
-        # The longest run, and not the first.
+        # The longest run, not the first.
         ("abXabc", "abc", "---012"),
         ("abcab", "xabcyab", "12356"),
-        # No letter is there once.
+        # No letter is unique.
         ("{a}{a}", "{a}x{a}{a}y", "456789"),
-        # The rarest letter decides, however short its run is.
+        # The rarest letter decides, even if its run is short.
         ("aabbq", "qaabb", "----0"),
         ("aXa", "XYaZa", "-02"),
     ],

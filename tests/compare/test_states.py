@@ -1,4 +1,4 @@
-"""What a finding became that is in both batches."""
+"""Tests of the state of a finding that is in both batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbols of two trees: a definition that moved is not a new one."""
+"""Tests of symbols in two trees: a moved definition is not new."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def _symbols_of_tree(tree: Tree) -> dict[bytes, list[Symbol]]:
 
 
 def _functions_in(path: str, text: str) -> Iterator[Symbol]:
-    """Its functions, each of two lines."""
-    for found in re.finditer(r"^( *)def (\w+)\((.*)\)", text, re.MULTILINE):
-        line = text.count("\n", 0, found.start()) + 1
+    """Yield the functions of a text, each of two lines."""
+    for match in re.finditer(r"^( *)def (\w+)\((.*)\)", text, re.MULTILINE):
+        line = text.count("\n", 0, match.start()) + 1
         yield Symbol(
-            path=path, name=found[2], symbol_type="function", qualified=found[2], scope="", line=line,
-            column=1, end_line=line + 1, end_column=9, parameters=tuple(found[3].split(", ")),
+            path=path, name=match[2], symbol_type="function", qualified=match[2], scope="", line=line,
+            column=1, end_line=line + 1, end_column=9, parameters=tuple(match[3].split(", ")),
         )  # fmt: skip
 
 
 def _rows(old: Tree, new: Tree) -> list[Row]:
     trees = TextTrees(old, new)
 
-    def written(side, symbol):  # type: ignore[no-untyped-def]
+    def text_of(side, symbol):  # type: ignore[no-untyped-def]
         return trees.text(side, symbol.path_bytes, symbol.line, symbol.end_line)
 
-    rows = compare_symbols(_symbols_of_tree(old), _symbols_of_tree(new), trees, written)
+    rows = compare_symbols(_symbols_of_tree(old), _symbols_of_tree(new), trees, text_of)
     return sorted((row.state, _place(row.old), _place(row.new)) for row in rows)  # type: ignore[arg-type]
 
 
@@ -54,25 +54,25 @@ def _place(symbol: Symbol | None) -> str | None:
         ({"a": _F}, {"a": _F.replace("(a)", "(a, b)")}, [("changed", "a:1 f", "a:1 f")]),
         ({"a": _F}, {"b": _F}, [("moved", "a:1 f", "b:1 f")]),
         ({"a": _F + _G}, {"a": _G}, [("removed", "a:1 f", None), ("unchanged", "a:3 g", "a:1 g")]),
-        # To a file that was there, into a class.
+        # The symbol moves to an existing file, into a class.
         (
             {"a": _F + _G, "b": "x"},
             {"a": _F, "b": f"class C:\n  {_G}"},
             [("moved", "a:3 g", "b:2 g"), ("unchanged", "a:1 f", "a:1 f")],
         ),
-        # It is not known which one went there.
+        # It is unknown which of the two moved.
         (
             {"a": _G, "b": _G, "c": ""},
             {"a": "", "b": "", "c": _G},
             [("added", None, "c:1 g"), ("removed", "a:1 g", None), ("removed", "b:1 g", None)],
         ),
-        # Of the same name, but not the same.
+        # The names are equal, but not the functions.
         (
             {"a": _F, "b": ""},
             {"a": "", "b": _F.replace("return a", "pass")},
             [("added", None, "b:1 f"), ("removed", "a:1 f", None)],
         ),
-        # An overload before the others is the one that was added.
+        # The overload before the others is the added one.
         (
             {"a": _F},
             {"a": "def f(x):\n    return x\n" + _F},
@@ -91,7 +91,10 @@ def test_symbols_are_classified(old: Tree, new: Tree, rows: list[Row]) -> None:
 def test_import_symbol_is_never_moved() -> None:
     old, new = {"a": _F, "b": ""}, {"a": "", "b": _F}
     before, after = (
-        {path: [msgspec.structs.replace(each, symbol_type="import") for each in found] for path, found in side.items()}
+        {
+            path: [msgspec.structs.replace(symbol, symbol_type="import") for symbol in symbols]
+            for path, symbols in side.items()
+        }
         for side in map(_symbols_of_tree, (old, new))
     )
     rows = compare_symbols(before, after, TextTrees(old, new), lambda _side, _symbol: b"import os")

@@ -1,4 +1,4 @@
-"""Findings of two batches, whatever is in their files: each in one pair or left, and the other way round the same."""
+"""Tests of the matching of findings of two batches: each is in one pair or unmatched, and the result is symmetric."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Files = Mapping[bytes, bytes]
 
 
 class _Trees(TreeComparison):
-    """Trees in memory."""
+    """Two trees in memory."""
 
     def __init__(self, old: Files, new: Files) -> None:
         super().__init__(_NO_SYMBOLS, _NO_SYMBOLS)
@@ -67,11 +67,11 @@ def _reported_findings(files: Files, places: list[tuple[int, int, int, str, str]
     ]
 
 
-def _by_path(told: Iterable[ReportedFinding]) -> FindingsByPath:
-    found: dict[bytes, list[ReportedFinding]] = defaultdict(list)
-    for each in told:
-        found[each.path].append(each)
-    return found
+def _by_path(reported: Iterable[ReportedFinding]) -> FindingsByPath:
+    by_path: dict[bytes, list[ReportedFinding]] = defaultdict(list)
+    for finding in reported:
+        by_path[finding.path].append(finding)
+    return by_path
 
 
 def _diagnostic(path: bytes, line: int, column: int, code: str, message: str) -> Diagnostic:
@@ -94,14 +94,14 @@ def test_finding_matching_is_complete_and_symmetric(
     new: tuple[dict[bytes, list[bytes]], list[tuple[int, int, int, str, str]]],
 ) -> None:
     files = [{path: b"\n".join(lines) for path, lines in tree.items()} for tree, _ in (old, new)]
-    ours, theirs = _reported_findings(files[0], old[1]), _reported_findings(files[1], new[1])
-    paired = match_findings(_Trees(*files), _by_path(ours), _by_path(theirs))
-    assert {*ours} == {pair.old for pair in paired.pairs} | {*paired.old}
-    assert {*theirs} == {pair.new for pair in paired.pairs} | {*paired.new}
-    assert len(ours) == len(paired.pairs) + len(paired.old)
-    assert len(theirs) == len(paired.pairs) + len(paired.new)
+    old_findings, new_findings = _reported_findings(files[0], old[1]), _reported_findings(files[1], new[1])
+    paired = match_findings(_Trees(*files), _by_path(old_findings), _by_path(new_findings))
+    assert {*old_findings} == {pair.old for pair in paired.pairs} | {*paired.old}
+    assert {*new_findings} == {pair.new for pair in paired.pairs} | {*paired.new}
+    assert len(old_findings) == len(paired.pairs) + len(paired.old)
+    assert len(new_findings) == len(paired.pairs) + len(paired.new)
     assert all(pair.old.code == pair.new.code for pair in paired.pairs)
-    mirrored = match_findings(_Trees(*files[::-1]), _by_path(theirs), _by_path(ours))
+    mirrored = match_findings(_Trees(*files[::-1]), _by_path(new_findings), _by_path(old_findings))
     assert {(pair.new, pair.old, pair.by) for pair in mirrored.pairs} == {*paired.pairs}
 
 
@@ -111,21 +111,26 @@ def test_identical_findings_match_themselves(
 ) -> None:
     files = {path: b"\n".join(lines) for path, lines in batch[0].items()}
     lines = {path: text.count(b"\n") + 1 for path, text in files.items()}
-    told = [each for each in _reported_findings(files, batch[1]) if 0 < each.about.line <= lines[each.path]]
-    paired = match_findings(_Trees(files, files), _by_path(told), _by_path(told))
+    findings = [
+        finding for finding in _reported_findings(files, batch[1]) if 0 < finding.about.line <= lines[finding.path]
+    ]
+    paired = match_findings(_Trees(files, files), _by_path(findings), _by_path(findings))
     assert all((pair.old.about, pair.by) == (pair.new.about, "line") for pair in paired.pairs)
     assert (paired.old, paired.new) == ([], [])
 
 
 def test_findings_of_two_tasks_are_matched_within_each_task_first() -> None:
-    """Two imports of one program tell the same; one of them is not in the other batch, where a line came above."""
+    """Two imports of one program have the same finding.
+
+    One import is missing in the other batch, where a line was inserted.
+    """
     trees = _Trees({b"a.c": b"x\ny\n"}, {b"a.c": b"\nx\ny\n"})
     one, other = (ReportedFinding(b"a.c", task, _diagnostic(b"a.c", 2, 1, "X", "m")) for task in ("one", "other"))
     for task in ("one", "other"):
         left = ReportedFinding(b"a.c", task, _diagnostic(b"a.c", 3, 1, "X", "m"))
-        for told in ([one, other], [other, one]):
-            paired = match_findings(trees, _by_path(told), _by_path([left]))
+        for findings in ([one, other], [other, one]):
+            paired = match_findings(trees, _by_path(findings), _by_path([left]))
             assert [(pair.old.task, pair.new) for pair in paired.pairs] == [(task, left)]
-            assert [each.task for each in paired.old] == [{"one": "other", "other": "one"}[task]]
+            assert [finding.task for finding in paired.old] == [{"one": "other", "other": "one"}[task]]
     renamed = ReportedFinding(b"a.c", "renamed", _diagnostic(b"a.c", 3, 1, "X", "m"))
     assert [pair.old for pair in match_findings(trees, _by_path([one]), _by_path([renamed])).pairs] == [one]

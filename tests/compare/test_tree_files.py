@@ -1,4 +1,4 @@
-"""Files of two trees."""
+"""Tests of the files of two trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from codebatch.model.entry import Entry
 
 def _tree(**objects: str) -> dict[bytes, Entry]:
     return {
-        path.encode(): Entry(path.encode(), "file", path == "run", 1, Digest(each)) for path, each in objects.items()
+        path.encode(): Entry(path.encode(), "file", path == "run", 1, Digest(object_name))
+        for path, object_name in objects.items()
     }
 
 

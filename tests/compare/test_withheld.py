@@ -1,4 +1,4 @@
-"""The changes of withheld_cases.py through two real batches, told as they are, and the other way round."""
+"""Tests of the changes of withheld_cases.py with two real batches, in both directions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery
 from codebatch_workers.syntax.source import SourceFile
 from tests.compare.withheld_cases import CASES, Row
 
-Told = Mapping[str, list[Row]]
+RowsByCase = Mapping[str, list[Row]]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Told, Told]]:
-    """What became of the findings of each case, and of those of the other way round."""
+def rows_by_case(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RowsByCase, RowsByCase]]:
+    """The rows of each case, forwards and backwards."""
     root = tmp_path_factory.mktemp("withheld")
     (root / ".git").mkdir()
     (root / "codebatch.toml").write_text('[tasks.lint]\non = ["todo-comment"]\n')
@@ -47,24 +47,24 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Told, Told]
         yield _by_case(compare_batches(old, new)), _by_case(compare_batches(new, old))
 
 
-def _by_case(comparison: Comparison) -> Told:
-    found: dict[str, list[Row]] = defaultdict(list)
-    for each in comparison.differences():
-        record = each.new or each.old
+def _by_case(comparison: Comparison) -> RowsByCase:
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for change in comparison.differences():
+        record = change.new or change.old
         assert isinstance(record, Diagnostic)
-        if (each.old is None or each.new is None) and record.code != "syntax-error":
+        if (change.old is None or change.new is None) and record.code != "syntax-error":
             _, name, path = str(record.path).split("/", 2)
-            found[name].append((each.state, each.reason or "", record.code, f"{path}:{record.line}"))
-    return found
+            rows[name].append((change.state, change.reason or "", record.code, f"{path}:{record.line}"))
+    return rows
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_withheld_finding_is_neither_new_nor_fixed(name: str, told: tuple[Told, Told]) -> None:
+def test_withheld_finding_is_neither_new_nor_fixed(name: str, rows_by_case: tuple[RowsByCase, RowsByCase]) -> None:
     case = CASES[name]
-    there, back = told
-    assert sorted(there.get(name, [])) == sorted(case.rows)
-    assert sorted(back.get(name, [])) == sorted(case.back)
+    forwards, backwards = rows_by_case
+    assert sorted(forwards.get(name, [])) == sorted(case.rows)
+    assert sorted(backwards.get(name, [])) == sorted(case.back)
 
 
 _COPIED = "def @():\n" + "".join(f"    step_{number} = call_{number}(1, 2, 3)\n" for number in range(30))
@@ -90,11 +90,11 @@ _OTHER = "\n\ndef g(x):\n    for y in x:\n        if y:\n            return [z f
 def test_finding_in_an_unanalysed_file_is_not_fixed(
     tmp_path: Path, kind: str, old: Mapping[str, str], new: Mapping[str, str], reason: str
 ) -> None:
-    """Of a tree of which one file is not looked at any more, or in part, only what was touched went, or came."""
+    """If a file is no longer analysed, or only in part, findings in unchanged code are neither new nor fixed."""
     for side in (old, new):
-        for each in tmp_path.glob("*.*"):
-            if each.is_file():
-                each.unlink()
+        for old_path in tmp_path.glob("*.*"):
+            if old_path.is_file():
+                old_path.unlink()
         for path, text in side.items():
             (tmp_path / path).write_text(text)
         command = [sys.executable, "-m", "codebatch", "run", ".", "--jobs", "1", "--quiet"]
@@ -140,29 +140,32 @@ def test_finding_in_a_formerly_excluded_file_is_not_new(tmp_path: Path, ignoring
 
 def _states_by_path(comparison: Comparison) -> Mapping[str, tuple[ChangeState, str | None]]:
     rows = comparison.differences()
-    return {path: (row.state, row.reason) for row in rows if (path := _path_of(row)).endswith(".py")}
+    return {path: (row.state, row.reason) for row in rows if (path := _change_path(row)).endswith(".py")}
 
 
-def _path_of(row: Change) -> str:
+def _change_path(row: Change) -> str:
     record = row.new or row.old
     assert record is not None
     return str(record.path)
 
 
 def test_rule_is_evaluated_once_per_file_for_all_findings() -> None:
-    """Of a file with more findings than are told each one is asked for: once each took a minute of redis."""
-    asked: list[SourceFile] = []
+    """A file may have more findings than are reported, and each is queried.
+
+    Evaluating the rule each time took a minute for redis.
+    """
+    searched: list[SourceFile] = []
 
     def find(file: SourceFile) -> Iterator[RuleMatch]:
-        asked.append(file)
+        searched.append(file)
         return iter([(0, 1, "m 1"), (2, 3, "m 2")])
 
     rule = TextRule(code="r", severity="error", summary="s", find=find)
     file = SourceFile(b"a.c", b"x\ny\nz\n", executable=False, contexts={})
-    wanted = [
+    unreported = [
         UnreportedFinding(line, "codebatch", "r", message)
         for line, message in ((1, "m 9"), (2, "m 9"), (3, "m"), (1, "n"))
     ]
-    (answer,) = unreported_reason(LintConfig(), {"r": rule}, [UnreportedQuery(file, wanted, is_marked=False)])
+    (answer,) = unreported_reason(LintConfig(), {"r": rule}, [UnreportedQuery(file, unreported, is_marked=False)])
     assert answer == ["unknown", "unknown", "", ""]
-    assert asked == [file]
+    assert searched == [file]

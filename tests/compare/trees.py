@@ -1,4 +1,4 @@
-"""Two trees by hand: which file is which, and their texts."""
+"""Two trees in memory: their texts, and which files match."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class TextTrees:
     def old_path(self, new: bytes) -> bytes | None:
         return next((pair.old for pair in self.pairs if pair.new == new), None)
 
-    def matching_lines(self, side: Literal["old", "new"], path: bytes, its_other: bytes) -> Sequence[int] | None:
-        ours, theirs = self._texts if side == "old" else reversed(self._texts)
-        one, other = ours[path], theirs[its_other]
-        if one == other:  # As of real trees: nothing may go through all of it.
+    def matching_lines(self, side: Literal["old", "new"], path: bytes, matching_path: bytes) -> Sequence[int] | None:
+        own_texts, other_texts = self._texts if side == "old" else reversed(self._texts)
+        text, other_text = own_texts[path], other_texts[matching_path]
+        if text == other_text:  # The range may not be traversed completely, as for real trees.
             return range(1 << 31)
-        if one <= other:
-            return pair_lines(split_text(one), split_text(other))
-        found = [NO_LINE] * (one.count(b"\n") + 1)
-        for line, its_line in enumerate(pair_lines(split_text(other), split_text(one))):
-            if its_line != NO_LINE:
-                found[its_line] = line
-        return found
+        if text <= other_text:
+            return pair_lines(split_text(text), split_text(other_text))
+        lines = [NO_LINE] * (text.count(b"\n") + 1)
+        for line, own_line in enumerate(pair_lines(split_text(other_text), split_text(text))):
+            if own_line != NO_LINE:
+                lines[own_line] = line
+        return lines
 
     def text(self, side: Literal["old", "new"], path: bytes, first: int, end: int) -> bytes:
         lines = self._texts[side == "new"][path].split(b"\n")[first - 1 : end]
@@ -45,5 +45,5 @@ class TextTrees:
 
 
 def fields(record: msgspec.Struct | None, *names: str) -> tuple[object, ...] | None:
-    """What a side of a row has in some fields."""
+    """Return some fields of one side of a row, or None if there is no record."""
     return None if record is None else tuple(getattr(record, name) for name in names)

@@ -1,4 +1,4 @@
-"""Changes after which lint tells of untouched lines what it did not tell before, or the other way round."""
+"""Changes after which lint reports other findings on unchanged lines than before."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import NamedTuple
 from codebatch_workers.lint.bounds import FINDINGS_PER_FILE_MAX
 
 Tree = Mapping[str, str]
-# State, reason, code, and the path and line of what the one batch has and the other has not.
+# State, reason, code and `path:line` of a finding that only one batch has.
 Row = tuple[str, str, str, str]
 
 
 class Case(NamedTuple):
-    """Two trees, and what became of their findings; `back`: the other way round. What is paired has no row."""
+    """Two trees and the expected rows of their findings.
+
+    `back` has those of the reverse comparison. Matched findings have no row.
+    """
 
     old: Tree
     new: Tree
@@ -22,20 +25,20 @@ class Case(NamedTuple):
 
 
 def _withheld(reason: str, *places: str, code: str = "F821") -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """Findings that are in the old tree alone, and neither fixed nor new."""
+    """Return rows of findings that only the old tree has, and that are neither fixed nor new."""
     rows = tuple(("not_comparable", reason, code, place) for place in places)
-    there = "suppressed" if reason == "suppressed" else "not_comparable"
-    return tuple((there, *row[1:]) for row in rows), rows
+    backward_state = "suppressed" if reason == "suppressed" else "not_comparable"
+    return tuple((backward_state, *row[1:]) for row in rows), rows
 
 
 _ONE = "def f_@():\n    return undef_@\n"
 _TWO = "def g_@():\n    return undef_@\n"
-_FIVE = "".join(f"print(undef_@_{each})\n" for each in "abcde")
+_FIVE = "".join(f"print(undef_@_{item})\n" for item in "abcde")
 _EXPORTS = "from os_@ import path_@\nfrom sys_@ import argv_@\n"
 _STRING = 'x = f"""\n{undef_@}\n"""'
 _CONTINUED = "x = undef_@ + \\\n    1"
 
-_MANY = "".join(f"# TODO {each} @\n" for each in range(FINDINGS_PER_FILE_MAX - 1)) + "# FIXME @\n"
+_MANY = "".join(f"# TODO {item} @\n" for item in range(FINDINGS_PER_FILE_MAX - 1)) + "# FIXME @\n"
 
 _KEY = "-----BEGIN RSA PRIVATE KEY-----\n@\n-----END RSA PRIVATE KEY-----\n".replace(
     "@", "MC4CAQAwBQYDK2VwBCIEIHVmz3XyuEusnRgYwDQYJKoZIhvcNAQELBQAwZjELMAkG"

@@ -1,4 +1,4 @@
-"""Write what the conformance table holds into `codebatch help languages`: `python -m tests.conformance`."""
+"""Write the section about the conformance table into `codebatch help languages`: `python -m tests.conformance`."""
 
 from __future__ import annotations
 

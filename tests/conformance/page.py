@@ -1,4 +1,4 @@
-"""The part of `codebatch help languages` that says what the conformance table holds."""
+"""The section of `codebatch help languages` about the conformance table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ shows for each language the number of constructs and the newest version of the l
 
 
 def page_with_table(page: str) -> str:
-    """Return the help page with the section made anew."""
-    made, number = _SECTION.subn(lambda _: f"{_ABOUT}{described_table()}\n", page)
-    assert number == 1, "the page has no section for the table"
-    return made
+    """Return the help page with an updated section."""
+    updated, number = _SECTION.subn(lambda _: f"{_ABOUT}{described_table()}\n", page)
+    assert number == 1, "the page must have exactly one section for the table"
+    return updated

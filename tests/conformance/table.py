@@ -1,6 +1,6 @@
-"""The conformance table: constructs of each language by version, one TOML file a language, and what we know of each.
+"""The conformance table: constructs of each language by version, in one TOML file for each language.
 
-Every construct is a minimal file that the language's specification allows. See `test_conformance.py`.
+Every construct is a minimal file that is valid by the language's specification. See `test_conformance.py`.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _WIDTH = 118
 
 
 class Construct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One construct of a language: a minimal valid file, and what has to be reported of it."""
+    """One construct of a language: a minimal valid file, and the expected records for it."""
 
     name: str
     since: str
     code: str
     path: str = ""
     defines: list[str] = []
-    # Names that a parser which reads the construct wrongly would define.
+    # Names that a parser which misreads the construct would define.
     defines_not: list[str] = []
     binds: list[str] = []
     complexity: dict[str, int] = {}
@@ -59,14 +59,14 @@ class Construct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file of one language. `newest` is the version that the table reaches, if `since` holds no numbers."""
+    """The file of one language. `newest` is the newest version in the table, if `since` has no version numbers."""
 
     construct: list[Construct]
     newest: str = ""
 
 
 def languages() -> list[str]:
-    """Return the names of the languages in the table, sorted."""
+    """Return the sorted names of the languages in the table."""
     return sorted(path.stem for path in TABLE.glob("*.toml"))
 
 
@@ -81,14 +81,18 @@ def _read(language: str) -> Language:
 
 
 def described_table() -> str:
-    """Return what the table holds, as `codebatch help languages` shows it."""
+    """Return the description of the table in `codebatch help languages`."""
     parts, gaps = [], []
     for name in languages():
         language = _read(name)
-        numbers = [each.since for each in language.construct if re.fullmatch(r"[\d.]+", each.since)]
+        numbers = [construct.since for construct in language.construct if re.fullmatch(r"[\d.]+", construct.since)]
         newest = language.newest or max(numbers, key=_as_numbers, default="")
         parts.append(f"{name} {len(language.construct)}{f' ({newest})' if newest else ''}")
-        gaps += [f"{name}, {each.name}: {each.gap[0].lower()}{each.gap[1:]}" for each in language.construct if each.gap]
+        gaps += [
+            f"{name}, {construct.name}: {construct.gap[0].lower()}{construct.gap[1:]}"
+            for construct in language.construct
+            if construct.gap
+        ]
     lines = textwrap.wrap(f"Number of constructs (and newest version): {', '.join(parts)}.", _WIDTH)
     for gap in gaps:
         lines += ["", "These constructs are not analysed correctly:", ""] if gap is gaps[0] else []
@@ -101,7 +105,7 @@ def _as_numbers(version: str) -> list[int]:
 
 
 def faults_of(language: str, construct: Construct) -> list[str]:
-    """Return what is wrong in the answers about a construct, in plain words; nothing if all are right."""
+    """Return messages about what is wrong in the analysis of a construct. The list is empty if everything is right."""
     file = source(construct.path or _PATHS.get(language, f"a.{language}"), construct.code)
     return [
         *_faults_of_syntax(language, file),
@@ -125,8 +129,8 @@ def _faults_of_syntax(language: str, file: SourceFile) -> Iterator[str]:
 def _faults_of_definitions(construct: Construct, file: SourceFile) -> Iterator[str]:
     symbols = file_outline(file).symbols
     names = {symbol.name for symbol in symbols} | {symbol.qualified for symbol in symbols}
-    if lost := [name for name in construct.defines if name not in names]:
-        yield f"not defined: {', '.join(lost)}; defined are {', '.join(sorted(names)) or 'none'}"
+    if missing := [name for name in construct.defines if name not in names]:
+        yield f"not defined: {', '.join(missing)}; defined are {', '.join(sorted(names)) or 'none'}"
     if wrong := [name for name in construct.defines_not if name in names]:
         yield f"wrongly defined: {', '.join(wrong)}"
 

@@ -1,7 +1,7 @@
-"""Every construct of the conformance table is read as its language's specification says.
+"""Tests of the conformance table: every construct is analysed as the language's specification says.
 
-A construct with a `gap` must fail: one that begins to work is noticed, and its `gap` is deleted. To add a construct,
-copy one in the file of its language: `tests/conformance/<language>.toml`, named as `codebatch files` names it.
+A construct with a `gap` must fail. If it no longer fails, the test demands that its `gap` is deleted. To add a
+construct, copy one in `tests/conformance/<language>.toml`. `codebatch files` shows the name of a language.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def test_construct_names_are_unique_and_gaps_are_sentences(language: str) -> Non
     constructs = constructs_of(language)
     names = [construct.name for construct in constructs]
     assert sorted(names) == sorted(set(names))
-    assert [each.name for each in constructs if each.gap and not each.gap[0].isupper()] == []
-    assert [each.name for each in constructs if not each.since or not each.code] == []
+    assert [construct.name for construct in constructs if construct.gap and not construct.gap[0].isupper()] == []
+    assert [construct.name for construct in constructs if not construct.since or not construct.code] == []
 
 
 def test_help_page_matches_the_conformance_table() -> None:
-    """Run `python -m tests.conformance` after a change of the table."""
+    """If this fails after a change of the table, run `python -m tests.conformance`."""
     page = PAGE.read_text(encoding="utf-8")
     assert page_with_table(page) == page

@@ -1,4 +1,4 @@
-"""What files are estimated to cost: bytes that tasks look into, and a little for each file."""
+"""Tests of the estimated costs of files: the bytes that tasks read, and a constant for each file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = ShardId("00000001")
 
 
 def _costs(*files: tuple[bytes, int], seed: int | None = None) -> list[float]:
-    """The cost of each file, then that of a project task."""
+    """Return the cost of each file, and check that of a project task."""
     entries = [Entry(path, "file", False, size, digest_bytes(path)) for path, size in files]
     task = PlannedTask(
         name="graph", version="1", scope="project", needs=(), implementation_digest=Digest(""), config={}, tools={},

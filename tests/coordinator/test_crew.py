@@ -1,4 +1,4 @@
-"""Where a worker stands, by what it wrote last."""
+"""Tests of a worker's position in its unit, according to its progress cell."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ UNIT = WorkUnit(shard=ShardId("00000001"), start=4, end=10, tasks=("parse",))
 
 
 @pytest.mark.parametrize(
-    ("of_unit", "phase", "expected"),
+    ("cell_unit", "phase", "expected"),
     [(2, PHASE_ITEM, 7), (2, PHASE_BATCHED, 10), (2, PHASE_LEASE, 4), (1, PHASE_ITEM, 4)],
 )
-def test_progress_of_the_previous_unit_is_ignored(of_unit: int, phase: int, expected: int) -> None:
-    assert unit_position(WorkerStep(0, 0, 0, of_unit, 7, 8, phase), UNIT, units=2) == expected
+def test_progress_of_the_previous_unit_is_ignored(cell_unit: int, phase: int, expected: int) -> None:
+    assert unit_position(WorkerStep(0, 0, 0, cell_unit, 7, 8, phase), UNIT, units=2) == expected
 
 
 def test_unreadable_progress_leaves_nothing_to_steal() -> None:

@@ -1,4 +1,4 @@
-"""The descriptors of a run are counted before it starts."""
+"""Tests of the limit of open files: a run raises it if needed, or reports that it is too low, before it starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPEN = 20
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The limits of this process, the last one first in force; so many descriptors are open."""
+    """The limits of this process, of which the last is in force. `OPEN` descriptors are open."""
     set_ = [(1024, 4096)]
     monkeypatch.setattr(descriptors, "_count_open_descriptors", lambda: OPEN)
     monkeypatch.setattr(resource, "getrlimit", lambda _: set_[-1])
@@ -39,7 +39,7 @@ def test_sufficient_descriptor_limit_is_unchanged(limits: list[tuple[int, int]])
 def test_soft_descriptor_limit_is_raised_during_the_run(limits: list[tuple[int, int]], hard: int) -> None:
     limits[:] = [(40, hard)]
     with enough_descriptors(2):
-        assert limits[-1] == (WORKER_DESCRIPTORS_MIN, hard), "a worker needs that many"
+        assert limits[-1] == (WORKER_DESCRIPTORS_MIN, hard), "the limit is not the one that a worker needs"
         limits[:] = [(40, hard)]
         with enough_descriptors(100):
             assert limits[-1] == (_descriptors_min(100), hard)
@@ -67,7 +67,7 @@ def test_hard_descriptor_limit_that_is_too_low_is_an_error(
         pytest.raises(StoreUnwritable, match=rf"^cannot start {workers:,} worker.* limit is {hard}$") as caught,
         enough_descriptors(workers),
     ):
-        pytest.fail("it is not enough")
+        pytest.fail("too few descriptors were accepted")
     assert (caught.value.hint or "").startswith(hint)
     assert len(limits) == 1
     assert hard < WORKER_DESCRIPTORS_MIN or _descriptors_min((hard - OPEN - SPARE_DESCRIPTORS) // 3) <= hard
@@ -75,11 +75,11 @@ def test_hard_descriptor_limit_that_is_too_low_is_an_error(
 
 def test_open_descriptors_are_counted() -> None:
     before = descriptors._count_open_descriptors()
-    other = os.dup(0)
+    duplicate = os.dup(0)
     try:
         assert descriptors._count_open_descriptors() == before + 1
     finally:
-        os.close(other)
+        os.close(duplicate)
 
 
 def test_unlistable_descriptors_use_the_default_count(monkeypatch: pytest.MonkeyPatch) -> None:

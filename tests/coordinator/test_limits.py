@@ -1,4 +1,4 @@
-"""What a file may cost, on the clock of the one who looks (SPEC.md "Limits")."""
+"""Tests of the limits of a file, by the clock of the process that enforces them (SPEC.md "Limits")."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ def test_kill_without_a_known_cause_counts_as_from_outside(
 
 
 def test_holder_on_another_host_is_never_stuck(tmp_path: Path) -> None:
-    """Its cell is on our disk, and its clock is not ours."""
+    """The progress cell is on our disk, but its clock is another host's."""
     (tmp_path / layout.HOLDERS).mkdir()
     batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
     guard = ResourceGuard(ResourceLimits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
-    seen = {}
+    is_stuck = {}
     for host in (this_host(), HostBoot(name="elsewhere", boot="x")):
         about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=host, since_ns=1)
         ProgressCell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True).close()
         for now in range(10):
             guard.begin_turn(float(now))
-            seen[host] = guard.is_holder_stuck(batch, about)
-    assert list(seen.values()) == [True, False]
+            is_stuck[host] = guard.is_holder_stuck(batch, about)
+    assert list(is_stuck.values()) == [True, False]
 
 
 def test_holder_on_another_host_gets_the_time_limit_of_its_step(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_torn_messages_of_equal_length_are_distinguished() -> None:
     message = encode_message(Stop())
     for now in range(20):
         guard.begin_turn(float(now))
-        # A part and its rest, turn by turn; then a part of which the rest does not come.
+        # Send a part of a message and its rest alternately, then a part without a rest.
         part = message[3:] if now % 2 and now < 12 else message[:3] if now < 13 else b""
         list(buffer.feed(part))
         guard.enforce_limits([cast("WorkerProcess", worker)])

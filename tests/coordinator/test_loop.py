@@ -1,4 +1,4 @@
-"""What the coordinator learns from the disk, beside another that works on the same batch."""
+"""Tests of the coordinator's event loop: what it reads from disk while another coordinator works on the same batch."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ STARTS_MAX = 4
 
 
 class _Crew:
-    """Implements Crew: workers that do nothing. `sent` is what they are told, `heard` what is to be heard of them.
+    """A `Crew` whose workers do nothing.
 
-    `steps` are those that they wrote. No more than `starts_max` can be started; `started` are those that were.
+    `sent` has the messages to workers, `heard` the events to return, `steps` the progress of workers. `asked` has the
+    workers whose start was tried, `started` those that started, at most `starts_max`.
     """
 
     def __init__(self, starts_max: int = 100) -> None:
@@ -52,7 +53,7 @@ class _Crew:
 
     @property
     def drained(self) -> list[WorkerId]:
-        """Who was told to drain, once for each time."""
+        """The workers that were told to drain, once for each message."""
         return [worker for worker, message in self.sent if isinstance(message, Drain)]
 
     def begin(self) -> None:
@@ -72,10 +73,10 @@ class _Crew:
         self.sent.append((worker, message))
 
     def wait(self) -> list[WorkerEvent | TickPassed]:
-        """What `heard` has, then that those who were told to drain have died."""
+        """Return the events of `heard`, then the exits of the draining workers."""
         if self.heard:
             return [self.heard.pop(0)]
-        assert self.drained, "nobody is ever heard"
+        assert self.drained, "the coordinator waits although no event can come"
         return [WorkerExited(worker=worker, returncode=-9, how="SIGKILL") for worker in self.drained]
 
     def step(self, worker: WorkerId) -> WorkerStep | None:
@@ -92,7 +93,7 @@ class _Crew:
 
 
 class _Listener:
-    """Implements Watcher. `notes` are what it is told."""
+    """A `Watcher` that records the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -108,7 +109,7 @@ class _Listener:
 
 
 class _CoordinatorFixture:
-    """A coordinator that was set up, and has not begun."""
+    """A coordinator that was set up and has not begun."""
 
     def __init__(self, root: Path, crew: _Crew | None = None, *, cost_per_worker: float = 1.0, items: int = 2) -> None:
         store, _ = create_store(RealFiles(), root / "store")
@@ -137,13 +138,13 @@ class _CoordinatorFixture:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[_CoordinatorFixture]:
-    made = _CoordinatorFixture(tmp_path)
-    yield made
-    made.coordinator.close()
+    fixture = _CoordinatorFixture(tmp_path)
+    yield fixture
+    fixture.coordinator.close()
 
 
 def test_failure_committed_by_another_coordinator_is_adopted(bench: _CoordinatorFixture) -> None:
-    """Else the item counts as being failed here for ever, and the run never ends."""
+    """Otherwise the item would count as being failed here for ever, and the run would never end."""
     register = OutcomeRegister(bench.shard, 0, "parse", 1)
     failed = failed_outcome(b"a", register, "timeout", FrameWriter())
     OutcomeCommitter(bench.batch.files, bench.batch.root, OTHER).commit_outcomes([failed], epoch=0, round_=1)
@@ -158,7 +159,7 @@ def _link(bench: _CoordinatorFixture, register: OutcomeRegister, data: bytes) ->
 
 
 def _oversized_commit(register: OutcomeRegister) -> bytes:
-    """A commit under this name that says more than the plan has."""
+    """Return a commit for this register that covers more items than the plan has."""
     outcome = TaskOutcome(shard=register.shard, task=register.task, start=register.start, end=9, type="result")
     return encode_commit(Commit(segment=OTHER, epoch=1, round=register.round, outcomes=(outcome,)))
 
@@ -167,7 +168,7 @@ def _oversized_commit(register: OutcomeRegister) -> bytes:
 def test_unreadable_register_is_replaced_and_its_work_queued_in_the_next_round(
     bench: _CoordinatorFixture, make: Callable[[OutcomeRegister], bytes]
 ) -> None:
-    """Else what was queued is not open as it was, and nobody queues what is."""
+    """Otherwise the queued unit would not match the open work, and the open work would never be queued."""
     bench.coordinator._handle_event(SessionStarted())
     register = OutcomeRegister(bench.shard, 0, "parse", 1)
     _link(bench, register, make(register))
@@ -181,7 +182,7 @@ def test_unreadable_register_is_replaced_and_its_work_queued_in_the_next_round(
 
 
 def test_failure_behind_an_unreadable_register_is_retried_in_the_next_round(bench: _CoordinatorFixture) -> None:
-    """Else the item counts as being failed here for ever, and the run never ends."""
+    """Otherwise the item would count as being failed here for ever, and the run would never end."""
     bench.coordinator._handle_event(SessionStarted())
     _link(bench, OutcomeRegister(bench.shard, 0, "parse", 1), b"torn")
     deaths = [WorkerLost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
@@ -196,7 +197,7 @@ def test_failure_behind_an_unreadable_register_is_retried_in_the_next_round(benc
 
 
 def test_other_workers_drain_when_a_worker_gives_up(bench: _CoordinatorFixture) -> None:
-    """Else each goes on to the end of its unit, for minutes, on a disk that refuses what comes of it."""
+    """Otherwise each worker would continue to the end of its unit, for minutes, on a disk that refuses its result."""
     bench.coordinator._handle_event(SessionStarted())
     bench.coordinator._receive_message(WorkerId(1), GaveUp(code="store_unwritable", message="full", hint=None))
     assert bench.crew.drained == [WorkerId(1), WorkerId(2)]
@@ -217,7 +218,7 @@ class _RefusingCrew(_Crew):
 
 
 def test_failed_coordinator_setup_releases_its_holder(tmp_path: Path) -> None:
-    """Else its batch is held until the process ends."""
+    """Otherwise the batch would be held until the process ends."""
     with pytest.raises(RuntimeError, match="refused"):
         _CoordinatorFixture(tmp_path, _RefusingCrew())
     ((_, is_live),) = LeaseReader(RealFiles(), next(tmp_path.glob("store/batches/batch-*"))).read_holders()
@@ -226,16 +227,16 @@ def test_failed_coordinator_setup_releases_its_holder(tmp_path: Path) -> None:
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[_CoordinatorFixture]:
-    """A coordinator of ten items whose first worker has all of them; by cost alone there is no other."""
-    made = _CoordinatorFixture(tmp_path, _Crew(starts_max=3), cost_per_worker=1e9, items=10)
-    made.coordinator._handle_event(SessionStarted())
-    made.coordinator._handle_event(WorkerIdle(WorkerId(1)))
-    yield made
-    made.coordinator.close()
+    """A coordinator of ten items whose first worker has all of them. By cost alone, no second worker is started."""
+    fixture = _CoordinatorFixture(tmp_path, _Crew(starts_max=3), cost_per_worker=1e9, items=10)
+    fixture.coordinator._handle_event(SessionStarted())
+    fixture.coordinator._handle_event(WorkerIdle(WorkerId(1)))
+    yield fixture
+    fixture.coordinator.close()
 
 
 def _advance_time(bench: _CoordinatorFixture, phase: int, item: int, *, unit: int = 1) -> list[WorkerId]:
-    """Let some seconds pass in which the first worker is at an item; return the workers that live then."""
+    """Let some seconds pass while the first worker is at an item. Return the workers started so far."""
     bench.crew.steps[WorkerId(1)] = WorkerStep(0, 0, 0, unit, item, item + 1, phase)
     bench.crew.heard = [TickPassed(1.0)] * 3
     for _ in range(3):
@@ -251,7 +252,7 @@ def test_workers_are_started_for_a_slow_unit(slow: _CoordinatorFixture) -> None:
 def test_finished_or_unstarted_unit_starts_no_worker(
     slow: _CoordinatorFixture, phase: int, item: int, unit: int
 ) -> None:
-    """What the cell has of the unit before says nothing of this one."""
+    """The progress of an earlier unit does not count for this unit."""
     assert _advance_time(slow, phase, item, unit=unit) == [WorkerId(1)]
 
 
@@ -263,7 +264,7 @@ def test_refused_process_start_is_reported_and_other_workers_continue(slow: _Coo
     before = len(slow.crew.asked)
     assert before <= 1 + STARTS_MAX + FAILED_STARTS_MAX
     _advance_time(slow, PHASE_ITEM, 0)
-    assert len(slow.crew.asked) == before, "it is asked again and again"
+    assert len(slow.crew.asked) == before, "starting a worker was tried again after the last failure"
 
 
 def test_refusal_of_every_process_ends_the_run(tmp_path: Path) -> None:

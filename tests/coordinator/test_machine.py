@@ -1,4 +1,4 @@
-"""What the machine says of memory and of other processes, against psutil."""
+"""Tests of memory sizes and process information read from /proc, compared with psutil."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from codebatch.system.processes import memory, proc
 from tests.support.command_line import wait_until
 
 _VARIABLE = "CODEBATCH_TEST_MARK"
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is psutil that says so")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems use psutil")
 
 
 @contextmanager
 def _sleeping(mark: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A shell with a child of its own."""
+    """Start a shell with a child."""
     process = subprocess.Popen(
         ["sh", "-c", "sleep 60 & echo; wait"],
         env={_VARIABLE: mark, "PATH": os.environ["PATH"]},
@@ -31,7 +31,7 @@ def _sleeping(mark: str) -> Iterator[subprocess.Popen[bytes]]:
     assert process.stdout is not None
     try:
         process.stdout.readline()
-        # In the middle of execve(2) a process has no environment.
+        # During execve(2) a process has no environment.
         assert any(_is_asleep(child) for _ in range(100_000) for child in psutil.Process(process.pid).children())
         yield process
     finally:
@@ -46,7 +46,7 @@ def _is_asleep(process: psutil.Process) -> bool:
 
 @pytest.fixture(params=["linux", "elsewhere"])
 def _platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This one asked itself, and by psutil."""
+    """The code for Linux, then the code for other systems, which uses psutil."""
     monkeypatch.setattr(sys, "platform", request.param)
 
 
@@ -90,23 +90,23 @@ def test_only_marked_processes_are_killed() -> None:
         assert memory.kill_marked(_VARIABLE, {"mine", "nobodys"}) == 2
         assert mine.wait() == -signal.SIGKILL
         assert others.poll() is None
-        # The shell's child may take a moment to be gone.
+        # The shell's child may take a moment to end.
         assert any(memory.kill_marked(_VARIABLE, {"mine"}) == 0 for _ in range(10_000))
 
 
 @pytest.mark.parametrize("is_named_by_descriptor", [True, False])
 def test_reused_process_id_is_not_killed(monkeypatch: pytest.MonkeyPatch, is_named_by_descriptor: bool) -> None:
-    """The id of a process that ended is told to have the mark: it was looked at, then it was gone, then another was."""
+    """A process ended and its id was reused after its mark was read. The new process must not be killed."""
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
     with _sleeping("mine") as marked:
-        gone = os.pidfd_open(marked.pid)
+        ended = os.pidfd_open(marked.pid)
     monkeypatch.setattr(proc, "list_pids", lambda: [marked.pid])
     monkeypatch.setattr(proc, "process_environment", lambda _: iter([(_VARIABLE.encode(), b"mine")]))
     if is_named_by_descriptor:
-        monkeypatch.setattr(os, "pidfd_open", lambda _: gone)
+        monkeypatch.setattr(os, "pidfd_open", lambda _: ended)
     else:
-        os.close(gone)
+        os.close(ended)
         monkeypatch.delattr(os, "pidfd_open")
     assert memory.kill_marked(_VARIABLE, {"mine"}) == len(killed) == (not is_named_by_descriptor)
 

@@ -1,4 +1,4 @@
-"""Notifications: the last event of a batch is delivered whatever waits, and what is given up is counted."""
+"""Tests of notifications: the last event of a batch is delivered before waiting events; dropped events are counted."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from codebatch.model.work.event import BatchCompleted, BatchDrained, BatchEvent,
 from codebatch.model.work.work_batch import NOTIFIED_EVENTS_DEFAULT, NotifySettings
 
 EVENTS = ("BATCH_TASK_COMPLETED", "BATCH_COMPLETED", "BATCH_DRAINED")
-HELD = "cat >>seen; test -e open || read word <gate"
-"""A command that records an event, and is held by the pipe `gate` until there is a file `open`."""
+WAITING_COMMAND = "cat >>seen; test -e open || read word <gate"
+"""A command that records an event, then waits on the pipe `gate` until the file `open` exists."""
 
 
 def task_event(number: int) -> TaskCompleted:
-    """An event that is not the last one of a batch."""
+    """Return an event that is not the last one of a batch."""
     return TaskCompleted(
         cursor=f"1.{number}", seq=number, at="", batch_id="b", counts={}, task=f"t{number}", title="", round=1,
         try_=1, tries_max=1,
@@ -29,12 +29,12 @@ def task_event(number: int) -> TaskCompleted:
 
 
 def last_event(seq: int = 99) -> BatchCompleted:
-    """The last event of a batch."""
+    """Return the last event of a batch."""
     return BatchCompleted(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, seconds=0.0, task_count=1)
 
 
 class Hook:
-    """A notifier with a command that is held by its first event until it is released."""
+    """A notifier whose command waits at its first event until it is released."""
 
     def __init__(self, directory: Path) -> None:
         self.seen = directory / "seen"
@@ -42,26 +42,26 @@ class Hook:
         os.mkfifo(self.gate)
         self._directory = directory
 
-    def notifier(self, command: str = HELD, *, timeout_seconds: float = 60.0) -> Notifier:
-        """A notifier that has begun."""
+    def notifier(self, command: str = WAITING_COMMAND, *, timeout_seconds: float = 60.0) -> Notifier:
+        """Return a notifier that has begun."""
         notify = NotifySettings(command=command, events=EVENTS, timeout_seconds=timeout_seconds)  # type: ignore[arg-type]
-        made = Notifier(notify, directory=self._directory, environment={"PATH": os.environ["PATH"]})
-        made.begin()
-        return made
+        begun = Notifier(notify, directory=self._directory, environment={"PATH": os.environ["PATH"]})
+        begun.begin()
+        return begun
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Wait until the command is held by the first event. Then it is held until the end of the block, at least."""
-        with self.gate.open("w"):  # Opening the pipe waits for its reader.
+    def holding_first_event(self) -> Iterator[None]:
+        """Wait until the command waits at the first event, and keep it waiting at least until the end of the block."""
+        with self.gate.open("w"):  # opening the pipe waits for its reader
             yield
 
     def release(self) -> None:
-        """Let the command end, now and for all events to come."""
+        """Let the command end for this event and all later events."""
         (self._directory / "open").touch()
 
     @property
     def delivered(self) -> list[str]:
-        """Task or name of each event that the command received, in order."""
+        """The task or name of each event that the command received, in order."""
         events = map(json.loads, self.seen.read_text().splitlines())
         return [event.get("task", event["event"]) for event in events]
 
@@ -74,7 +74,7 @@ def hook(tmp_path: Path) -> Hook:
 def test_last_event_is_delivered_before_waiting_events(hook: Hook) -> None:
     notifier = hook.notifier()
     notifier.add(task_event(1))
-    with hook.held():
+    with hook.holding_first_event():
         for event in (task_event(2), task_event(3), last_event()):
             notifier.add(event)
         hook.release()
@@ -92,7 +92,7 @@ def test_last_event_is_delivered_after_the_grace_period_and_others_are_counted(
     monkeypatch.setattr(notifications, "_GRACE_SECONDS", 0.0)
     notifier = hook.notifier(timeout_seconds=0.1)
     notifier.add(task_event(1))
-    with hook.held():
+    with hook.holding_first_event():
         for event in (task_event(2), task_event(3), last):
             notifier.add(event)
         notifier.close()
@@ -107,7 +107,7 @@ def test_oldest_waiting_events_are_dropped_but_never_the_last(hook: Hook, monkey
     monkeypatch.setattr(notifications, "WAITING_EVENTS_MAX", 2)
     notifier = hook.notifier()
     notifier.add(task_event(1))
-    with hook.held():
+    with hook.holding_first_event():
         for event in (last_event(), *map(task_event, range(2, 7))):
             notifier.add(event)
         hook.release()
@@ -125,5 +125,5 @@ def test_invalid_notify_command_is_reported(hook: Hook) -> None:
 
 
 def test_default_notifications_include_every_batch_end() -> None:
-    ends = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED"}
-    assert {*NOTIFIED_EVENTS_DEFAULT} == {*ends, "BATCH_TASK_BLOCKED"}
+    end_events = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED"}
+    assert {*NOTIFIED_EVENTS_DEFAULT} == {*end_events, "BATCH_TASK_BLOCKED"}

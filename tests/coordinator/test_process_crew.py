@@ -1,4 +1,4 @@
-"""What a crew of processes hears of signals, and what it leaves behind."""
+"""Tests of the process crew: signals that it receives, and processes that it must not leave behind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def crew(tmp_path: Path) -> ProcessWorkerBackend:
 
 
 class _FailingCleanupWorker:
-    """Stands in for a WorkerProcess whose directory cannot be removed."""
+    """A replacement of a WorkerProcess whose directory cannot be removed."""
 
     def __init__(self, log: list[str]) -> None:
         self._log = log
@@ -63,14 +63,14 @@ def test_every_worker_is_killed_although_cleanup_fails(crew: ProcessWorkerBacken
 
 
 class _LateSignal(SignalCounter):
-    """A signal arrives between a look at how many there were and one at which was the first."""
+    """A counter whose signal arrives between reading the count and reading the first signal."""
 
     _count = 0
 
     @property
     def count(self) -> int:
-        seen, self._count, self.first = self._count, 1, signal.SIGTERM
-        return seen
+        count_before, self._count, self.first = self._count, 1, signal.SIGTERM
+        return count_before
 
     @count.setter
     def count(self, count: int) -> None:
@@ -87,14 +87,14 @@ def test_signal_between_two_looks_is_reported_once(crew: ProcessWorkerBackend) -
 
 
 def test_ticks_are_emitted_at_most_ten_times_a_second(crew: ProcessWorkerBackend) -> None:
-    """Time in which we were stopped says nothing of the workers, which were stopped too."""
+    """The time in which this process was stopped is not counted, because the workers were stopped too."""
     clock = [0]
     crew._running_ns = lambda: clock[0]
     crew.begin()
     try:
-        told = []
+        ticks = []
         for clock[0] in (50_000_000, 250_000_000, 300_000_000, 3_600_250_000_000):
-            told += crew.wait()
-        assert told == [TickPassed(0.25), TickPassed(OBSERVATION_GAP_SECONDS_MAX)]
+            ticks += crew.wait()
+        assert ticks == [TickPassed(0.25), TickPassed(OBSERVATION_GAP_SECONDS_MAX)]
     finally:
         crew.end()

@@ -1,4 +1,4 @@
-"""What is told of a run: never more than there is to do."""
+"""Tests of the progress of a run: no count exceeds what is planned."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.batches import make_batch
 
 
 def test_progress_counts_the_outcomes_in_the_chains(tmp_path: Path) -> None:
-    """A late owner's tail is garbage, a later round stands for the one before, and what is retried is not done."""
+    """A late owner's outcomes beyond the chain, replaced rounds and retried work do not count."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
     ledger = OutcomeLedger(plan.work_by_id().values(), {task.name: task.needs for task in plan.tasks})
@@ -36,25 +36,25 @@ def test_progress_counts_the_outcomes_in_the_chains(tmp_path: Path) -> None:
     def commit(start: int, end: int, type_: OutcomeType = "result", round_: int = 1) -> Commit:
         counts = RecordCounts(kinds={"metric": end - start})
         outcome = TaskOutcome(shard=plan.shards[0].id, task="parse", start=start, end=end, type=type_, counts=counts)
-        made = Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,))
-        ledger.add(made)
-        return made
+        committed = Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,))
+        ledger.add(committed)
+        return committed
 
-    def told(score: ProgressCounter) -> tuple[int, int, int]:
+    def progress_counts(score: ProgressCounter) -> tuple[int, int, int]:
         progress = score.progress((), workers=0)
         return progress.done["parse"], progress.records, progress.failures
 
     costs = _costs(plan)
     score = ProgressCounter(plan, ledger, costs, RunScope())
     score.note_commits([commit(2, 3, "failed"), commit(1, 3), commit(0, 3)])
-    assert told(score) == (3, 3, 0)
+    assert progress_counts(score) == (3, 3, 0)
     score = ProgressCounter(plan, ledger, costs, RunScope())
     score.note_commits([commit(0, 2, round_=2)])
-    assert told(score) == (3, 3, 1), "behind it begins what was garbage before"
+    assert progress_counts(score) == (3, 3, 1), "the outcome behind the new one, garbage until then, was not counted"
     score = ProgressCounter(plan, ledger, costs, RunScope(retry_failed=True))
-    assert told(score) == (2, 2, 0)
+    assert progress_counts(score) == (2, 2, 0)
     score.note_commits([commit(2, 3, "failed", round_=2)])
-    assert told(score) == (3, 3, 1)
+    assert progress_counts(score) == (3, 3, 1)
 
 
 def _costs(plan: Plan) -> dict[ShardId, list[float]]:
@@ -63,7 +63,7 @@ def _costs(plan: Plan) -> dict[ShardId, list[float]]:
 
 
 def test_results_count_once_in_progress_of_worker_or_ledger(tmp_path: Path) -> None:
-    """A worker keeps its count while it commits; once the commit is known, the cell of the worker adds nothing."""
+    """A worker keeps its count while it commits. Once the commit is known, its progress cell adds nothing."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
     ledger = OutcomeLedger(plan.work_by_id().values(), {task.name: task.needs for task in plan.tasks})
@@ -71,15 +71,15 @@ def test_results_count_once_in_progress_of_worker_or_ledger(tmp_path: Path) -> N
     score = ProgressCounter(plan, ledger, _costs(plan), RunScope())
     unit = WorkUnit(shard=plan.shards[0].id, start=0, end=3, tasks=files)
 
-    def told(items: int) -> tuple[int, int, float]:
+    def progress_of(items: int) -> tuple[int, int, float]:
         progress = score.progress([RunningUnit(unit, items)], workers=1)
         return progress.results_done, progress.results_planned, round(progress.work_done, 3)
 
     planned = 3 * len(files) + len(plan.project_tasks)
     cost = 3 + len(plan.project_tasks)
-    assert told(0) == (0, planned, 0.0)
-    assert told(2) == (2 * len(files), planned, round(2 / cost, 3))
-    assert told(3) == (3 * len(files), planned, round(3 / cost, 3))
+    assert progress_of(0) == (0, planned, 0.0)
+    assert progress_of(2) == (2 * len(files), planned, round(2 / cost, 3))
+    assert progress_of(3) == (3 * len(files), planned, round(3 / cost, 3))
     outcomes = tuple(
         TaskOutcome(shard=unit.shard, task=task, start=0, end=3, type="result", counts=RecordCounts(kinds={}))
         for task in files
@@ -87,7 +87,7 @@ def test_results_count_once_in_progress_of_worker_or_ledger(tmp_path: Path) -> N
     commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=outcomes)
     ledger.add(commit)
     score.note_commits([commit])
-    assert told(3) == (3 * len(files), planned, round(3 / cost, 3))
+    assert progress_of(3) == (3 * len(files), planned, round(3 / cost, 3))
 
 
 def test_results_outside_the_scope_of_a_run_are_not_planned(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_results_outside_the_scope_of_a_run_are_not_planned(tmp_path: Path) -> N
 def test_items_count_as_finished_until_their_unit_is_committed(
     phase: int, item: int, end: int, unit: int, expected: int
 ) -> None:
-    """The cell of a worker that has not begun its second unit speaks of its first."""
+    """The progress cell of a worker that has not begun its second unit still describes its first."""
     step = WorkerStep(0, 0, 0, unit, item, end, phase)
     assert finished_items(step, WorkUnit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 2) == expected
 

@@ -1,4 +1,4 @@
-"""Stop requests name attempts that have their lease, the others once they have it."""
+"""Tests of stop requests: they name attempts that have their lease, and other attempts once they have it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A, B = CommandId("a"), CommandId("b")
 
 
 class _Leasing:
-    """A batch of two commands, whose attempts take their leases when the test says so."""
+    """A batch of two commands whose attempts take their leases when the test says so."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -36,7 +36,7 @@ class _Leasing:
     def lease(self, item: int) -> None:
         assert self.holder.try_lease(self._place.plan.shards[0].id, item, 1)
 
-    def made(self) -> list[dict[CommandId, int]]:
+    def written_requests(self) -> list[dict[CommandId, int]]:
         bodies = [request.body for request in self._place.requests.read()]
         return [body.attempts for body in bodies if isinstance(body, Stop)]
 
@@ -50,26 +50,26 @@ def test_stop_request_names_an_attempt_after_it_has_its_lease(leasing: _Leasing)
     both = {A: 1, B: 1}
     leasing.lease(0)
     leasing.stops.append(Stop(cause="failure", attempts=both), both)
-    assert leasing.made() == [{A: 1}]
+    assert leasing.written_requests() == [{A: 1}]
     leasing.stops.append_waiting(both)
-    assert leasing.made() == [{A: 1}]
+    assert leasing.written_requests() == [{A: 1}]
     assert leasing.stops.is_waiting
     leasing.lease(1)
     leasing.stops.append_waiting(both)
-    assert leasing.made() == [{A: 1}, {B: 1}]
+    assert leasing.written_requests() == [{A: 1}, {B: 1}]
     assert not leasing.stops.is_waiting
 
 
 def test_stop_request_omits_an_attempt_that_never_took_its_lease(leasing: _Leasing) -> None:
-    """The next start has its epoch: it must not count as stopped."""
+    """The next start gets the same epoch, so it must not count as stopped."""
     leasing.stops.append(Stop(cause="signal", attempts={A: 1}), {A: 1})
     leasing.stops.append_waiting({})
     leasing.lease(0)
     assert not leasing.stops.is_waiting
-    assert leasing.made() == []
+    assert leasing.written_requests() == []
 
 
 def test_time_limit_is_written_immediately_and_once(leasing: _Leasing) -> None:
     leasing.stops.append(Stop(cause="timeout", attempts={A: 1}), {A: 1})
     leasing.stops.append_waiting({A: 1})
-    assert leasing.made() == [{}]
+    assert leasing.written_requests() == [{}]

@@ -1,4 +1,4 @@
-"""Workers that are stopped or traced: continued, or killed where that is no use."""
+"""Tests of workers that are stopped or traced: they are continued, or killed if that does not help."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ time.sleep(1000)
 """
 _ptrace = ctypes.CDLL(None, use_errno=True).ptrace
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc is here")
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 
 
 class _StopWatch:
-    """One worker, and the looks at it, a second each."""
+    """A worker process, and checks of it that are a second apart."""
 
     def __init__(self, file: Path) -> None:
         file.touch()
-        with open(file, "rb") as held:
-            self.process = subprocess.Popen(["sleep", "1000"], pass_fds=[held.fileno()])
+        with open(file, "rb") as inherited:
+            self.process = subprocess.Popen(["sleep", "1000"], pass_fds=[inherited.fileno()])
         self.worker = WatchedWorker(HOLDER, self.process.pid, file)
         self._workers = StoppedWorkerWatch()
         self._now_ns = 0
@@ -59,8 +59,8 @@ class _StopWatch:
 
     @property
     def is_stopped(self) -> bool:
-        found = proc.process_stat(self.process.pid)
-        return found is not None and found.is_stopped
+        status = proc.process_stat(self.process.pid)
+        return status is not None and status.is_stopped
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 60
@@ -71,10 +71,10 @@ class _StopWatch:
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Iterator[_StopWatch]:
-    made = _StopWatch(tmp_path / "holder")
-    yield made
-    made.process.kill()
-    made.process.wait()
+    stop_watch = _StopWatch(tmp_path / "holder")
+    yield stop_watch
+    stop_watch.process.kill()
+    stop_watch.process.wait()
 
 
 def test_stopped_worker_is_continued(watch: _StopWatch) -> None:
@@ -88,11 +88,11 @@ def test_stopped_worker_is_continued(watch: _StopWatch) -> None:
 def test_repeatedly_stopped_worker_is_killed(watch: _StopWatch) -> None:
     for _ in range(CONTINUES_MAX):
         watch.stop()
-        assert [each.is_killed for each in watch.look()] == [False]
+        assert [stopped.is_killed for stopped in watch.look()] == [False]
         watch.wait_until(lambda: not watch.is_stopped)
         watch.look()
     watch.stop()
-    assert [each.is_killed for each in watch.look()] == [True]
+    assert [stopped.is_killed for stopped in watch.look()] == [True]
     assert watch.process.wait() == -signal.SIGKILL
 
 
@@ -107,7 +107,7 @@ def test_reused_worker_id_is_not_signalled(watch: _StopWatch, tmp_path: Path) ->
 @contextlib.contextmanager
 def _traced(pid: int) -> Iterator[None]:
     if _ptrace(_PTRACE_ATTACH, pid, None, None) != 0:
-        pytest.skip("nothing may be traced here")
+        pytest.skip("this system forbids tracing")
     try:
         yield
     finally:
@@ -117,15 +117,15 @@ def _traced(pid: int) -> Iterator[None]:
 def test_permanently_traced_worker_is_killed_without_waiting_for_its_tracer(
     watch: _StopWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who traces it may be a debugger, in a terminal that somebody left open."""
+    """The tracer may be a debugger in a terminal that is left open."""
     monkeypatch.setattr(processes, "REAP_SECONDS", 0.0)
     tracer = subprocess.Popen([sys.executable, "-c", _TRACER, str(watch.process.pid)], stdout=subprocess.PIPE)
     try:
         assert tracer.stdout is not None
         if tracer.stdout.readline() != b"0\n":
-            pytest.skip("nothing may be traced here")
+            pytest.skip("this system forbids tracing")
         watch.wait_until(lambda: watch.is_stopped)
-        assert [[each.is_killed for each in watch.look()] for _ in range(STOPPED_CHECKS_MAX)] == [[]] * (
+        assert [[stopped.is_killed for stopped in watch.look()] for _ in range(STOPPED_CHECKS_MAX)] == [[]] * (
             STOPPED_CHECKS_MAX - 1
         ) + [[True]]
         reap_killed(watch.process)

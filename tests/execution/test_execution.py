@@ -1,4 +1,4 @@
-"""What tasks may do to a worker that runs them, in one process: what fails, where, and what is on disk when."""
+"""Tests of task execution in one process: failures of tasks, their items, and the order of writes."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def metric(file: SourceFile, name: str) -> Metric:
 
 
 class FileTask:
-    """A task of file scope: a function of a file."""
+    """A file task that calls a function for each file."""
 
     def __init__(self, run: Callable[[SourceFile], list[Record]]) -> None:
         self.run_file = run
 
 
 class BatchingTool:
-    """A task that asks a tool about many files, which takes none named `bad`."""
+    """A task that calls a tool for many files at once. The tool fails on a file named `bad`."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
         return [metric(file, "before")]
@@ -63,25 +63,25 @@ class BatchingTool:
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         if any(file.path == b"bad" for file in files):
             raise RuntimeError("the tool fell over")
-        return [[*each, metric(file, "after")] for file, each in zip(files, records, strict=True)]
+        return [[*file_records, metric(file, "after")] for file, file_records in zip(files, records, strict=True)]
 
 
 class SilentTool(BatchingTool):
-    """A tool that answers about fewer files than it was asked about."""
+    """A tool that returns results for fewer files than it was given."""
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         return list(records[1:])
 
 
 class ProjectTask:
-    """A task of project scope."""
+    """A project task that calls a function."""
 
     def __init__(self, run: Callable[[Project], Iterator[Record]]) -> None:
         self.run_project = run
 
 
 class Runner(TaskRunner):
-    """Runs tasks that are given to it instead of those that are installed."""
+    """A runner of given tasks instead of installed ones."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Runner(TaskRunner):
 
 
 def unit_results(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[WorkUnit, UnitResults]:
-    """What a worker has of a unit before it commits."""
+    """Return the results that a worker has of a unit before it commits."""
     unit = WorkUnit(shard=ShardId("0" * 32), start=0, end=len(files), tasks=tasks)
     results = UnitResults(start=0, results={name: [] for name in tasks})
     sources = [SourceFile(path.encode(), data, executable=False, contexts={}) for path, data in files.items()]
@@ -126,7 +126,7 @@ def encoded(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> list[Enc
 
 
 def outcome_rows(outcomes: Sequence[EncodedOutcome]) -> list[tuple[str, int, int, str]]:
-    """Of each outcome the task, its items, and why it failed."""
+    """Return task, start, end and failure reason of each outcome."""
     return [(one.outcome.task, one.outcome.start, one.outcome.end, one.outcome.reason or "") for one in outcomes]
 
 
@@ -137,15 +137,15 @@ def test_tool_that_fails_on_a_file_returns_results_for_the_others() -> None:
     assert "the tool fell over" in bad.evidence
     for name, result in (("a", first), ("c", last)):
         assert isinstance(result, list)
-        assert [(each.path, each.metric) for each in result if isinstance(each, Metric)] == [
+        assert [(record.path, record.metric) for record in result if isinstance(record, Metric)] == [
             (name, "before"), (name, "after")
         ]  # fmt: skip
 
 
 def test_tool_that_returns_too_few_results_fails() -> None:
     _, results = unit_results(Runner({"tool": SilentTool()}, {}), {"a": b"", "b": b""}, "tool")
-    failures = [each for each in results.results["tool"] if isinstance(each, TaskFailure)]
-    assert ["was given 1 files" in each.evidence for each in failures] == [True, True]
+    failures = [result for result in results.results["tool"] if isinstance(result, TaskFailure)]
+    assert ["was given 1 files" in result.evidence for result in failures] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -164,21 +164,21 @@ def test_exception_of_a_task_fails_the_item_and_its_dependent_tasks(raised: Base
             raise raised
         return [metric(file, "m")]
 
-    asked: list[bytes] = []
+    dependent_paths: list[bytes] = []
 
     def ask(file: SourceFile) -> list[Record]:
-        asked.append(file.path)
+        dependent_paths.append(file.path)
         return []
 
     runner = Runner(
         {"one": FileTask(run), "two": FileTask(ask), "three": FileTask(ask)}, {"two": ("one",), "three": ("two",)}
     )
     outcomes = encoded(runner, {"a": b"", "b": b"", "c": b""}, "one", "two", "three")
-    assert [each for each in outcome_rows(outcomes) if each[3]] == [
+    assert [row for row in outcome_rows(outcomes) if row[3]] == [
         ("one", 1, 2, reason), ("two", 1, 2, "needs"), ("three", 1, 2, "needs")
     ]  # fmt: skip
-    assert asked == [b"a", b"a", b"c", b"c"]
-    assert [each[1:3] for each in outcome_rows(outcomes) if each[0] == "two"] == [(0, 1), (1, 2), (2, 3)]
+    assert dependent_paths == [b"a", b"a", b"c", b"c"]
+    assert [row[1:3] for row in outcome_rows(outcomes) if row[0] == "two"] == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_evidence_is_the_end_of_the_traceback() -> None:
@@ -191,7 +191,10 @@ def test_evidence_is_the_end_of_the_traceback() -> None:
 
 
 def test_unencodable_records_fail_the_item_and_its_dependent_tasks() -> None:
-    """They were made, so what needs them has run; at what cannot be recorded it has no right to stand."""
+    """The records were made, so dependent tasks have run.
+
+    But they must not build on a result that cannot be recorded.
+    """
 
     def run(file: SourceFile) -> list[Record]:
         return [Metric(path="\udcff" if file.path == b"b" else "a", metric="m", value=1)]
@@ -217,10 +220,10 @@ def test_records_beyond_the_size_limit_fail_the_item(monkeypatch: pytest.MonkeyP
 def test_outcome_counts_its_records() -> None:
     def run(file: SourceFile) -> list[Record]:
         parsed = File(path="a", lang="python", encoding="utf-8", lines=1, class_="text", parse="ok")
-        found = Diagnostic(
+        finding = Diagnostic(
             path="a", line=1, column=1, end_line=1, end_column=1, severity="hint", code="c", message="", tool="t"
         )
-        return [parsed, metric(file, "m"), found, found]
+        return [parsed, metric(file, "m"), finding, finding]
 
     (files,) = encoded(Runner({"one": FileTask(lambda file: run(file)[:1])}, {}), {"a": b""}, "one")
     assert files.outcome.counts.languages == {"python": 1}
@@ -244,14 +247,14 @@ def test_fully_reused_results_do_not_inherit_unkeyed_inputs(monkeypatch: pytest.
     monkeypatch.setattr(CustomTasks, "uncovered_inputs", lambda *_: "the clock")
     runner = Runner({"one": FileTask(lambda _: [])}, {})
     unit, results = unit_results(runner, {"a": b""}, "one")
-    (made,) = runner.encode_unit(unit, results)
+    (executed,) = runner.encode_unit(unit, results)
     results.results["one"] = [ReusedRecords(b"")]
-    (kept,) = runner.encode_unit(unit, results)
-    assert (made.outcome.inputs_outside_key, kept.outcome.inputs_outside_key) == ("the clock", "")
+    (reused,) = runner.encode_unit(unit, results)
+    assert (executed.outcome.inputs_outside_key, reused.outcome.inputs_outside_key) == ("the clock", "")
 
 
 class Finding(BatchingTool):
-    """A tool that finds something in the first line of each file."""
+    """A tool that reports a finding in the first line of each file."""
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         return [[diagnostic(file, 0, 1, code="c", message="m")] for file in files]
@@ -268,7 +271,7 @@ def test_suppression_comments_are_read_before_the_tree_is_released() -> None:
 
 
 def test_suppression_comments_use_the_language_that_the_task_sees() -> None:
-    """It declares no contexts, and so does not see that this is said to be C++."""
+    """The task declares no contexts, so it does not see the attribute that makes the file C++."""
     runner = Runner({"tool": Finding()}, {})
     contexts = {"attributes": b"language=C++"}
     file = SourceFile(b"a.py", b"x = 1  # codebatch: ignore\n", executable=False, contexts=contexts)
@@ -277,33 +280,37 @@ def test_suppression_comments_use_the_language_that_the_task_sees() -> None:
 
 
 def test_task_sees_only_contexts_declared_by_itself_and_its_needs() -> None:
-    saw: dict[str, tuple[str, set[str]]] = {}
+    seen_by_task: dict[str, tuple[str, set[str]]] = {}
 
-    class Looking(BatchingTool):
+    class RecordingTool(BatchingTool):
         def __init__(self, name: str) -> None:
             self._name = name
 
         def run_file(self, file: SourceFile) -> list[Record]:
-            saw[self._name] = (file.language, set(file.contexts))
+            seen_by_task[self._name] = (file.language, set(file.contexts))
             return []
 
         def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-            assert [(file.language, set(file.contexts)) for file in files] == [saw[self._name]]
+            assert [(file.language, set(file.contexts)) for file in files] == [seen_by_task[self._name]]
             return [[diagnostic(file, 0, 1, code="c", message="m")] for file in files]
 
     contexts = {"parse": ("language",), "lint": ("packages",)}
-    runner = Runner({name: Looking(name) for name in ("parse", "lint", "alone")}, {"lint": ("parse",)}, None, contexts)
+    runner = Runner(
+        {name: RecordingTool(name) for name in ("parse", "lint", "alone")}, {"lint": ("parse",)}, None, contexts
+    )
     file = SourceFile(b"a.h", b"// codebatch: ignore\n", False, {"language": b"cpp", "packages": b""})
     results = runner.run_item(file, ("parse", "lint", "alone"))
     file.release()
-    assert saw == {
+    assert seen_by_task == {
         "parse": ("cpp", {"language"}), "lint": ("cpp", {"language", "packages"}), "alone": ("c", set())
     }  # fmt: skip
-    for name in saw:
-        assert runner.complete_results(name, [file], [results[name]]) == [[]], "notes are heeded of whoever sees less"
+    for name in seen_by_task:
+        assert runner.complete_results(name, [file], [results[name]]) == [[]], (
+            "suppression comments were not read for a task with fewer contexts"
+        )
     assert not any(
-        "tree" in each.__dict__
-        for each in (file, *(file.restricted_to_contexts(seen) for seen in runner._visible_contexts.values()))
+        "tree" in source.__dict__
+        for source in (file, *(file.restricted_to_contexts(visible) for visible in runner._visible_contexts.values()))
     )
 
 
@@ -323,9 +330,9 @@ def test_custom_task_changed_since_the_plan_is_rejected(tmp_path: Path) -> None:
 def test_task_replaced_since_the_plan_is_rejected(field: str, tmp_path: Path) -> None:
     (planned,) = resolve_tasks(TaskCatalogue(), ("parse",))
     TaskRunner(TaskCatalogue(), [planned], tmp_path).set_up(["parse"])
-    other = msgspec.structs.replace(planned, **{field: {"tools": {}}.get(field, "0")})
+    replaced = msgspec.structs.replace(planned, **{field: {"tools": {}}.get(field, "0")})
     with pytest.raises(ToolMismatch, match=rf"planned with another version of parse \(different {field}\)"):
-        TaskRunner(TaskCatalogue(), [other], tmp_path).set_up(["parse"])
+        TaskRunner(TaskCatalogue(), [replaced], tmp_path).set_up(["parse"])
 
 
 def test_installed_packages_are_checked_when_a_task_is_loaded(tmp_path: Path) -> None:
@@ -351,10 +358,10 @@ def test_implementation_must_be_a_task_of_the_declared_scope(
         monkeypatch.setattr(execution, "load_implementation", lambda _: lambda _: SimpleNamespace(**verbs))
         runner.set_up(["one"])
 
-    other = {"run_file": "run_project", "run_project": "run_file"}[verb]
+    other_verb = {"run_file": "run_project", "run_project": "run_file"}[verb]
     for verbs, hint in (
         ({"run": 1}, f"rename the method `run` to `{verb}`"),
-        ({other: 1}, "see codebatch_workers.api"),
+        ({other_verb: 1}, "see codebatch_workers.api"),
     ):
         with pytest.raises(
             InvalidConfiguration,
@@ -397,7 +404,7 @@ def test_objects_of_a_project_task_are_durable_before_its_outcome(store: StoreDi
 
 
 class FailingIncrementalTask(ProjectTask):
-    """A task that can go on, and fails at that."""
+    """A task whose incremental run fails."""
 
     def update(self, project: Project, before: Before) -> None:
         raise LookupError("cannot go on")

@@ -1,4 +1,4 @@
-"""A function in several processes: the same answers in the same order, whatever becomes of a process."""
+"""Tests of a function that runs in several processes: answers come in order, even if a process dies."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_killed_process_loses_only_its_current_answer() -> None:
         return twice(number)
 
     with map_forked(deadly, range(40), 2, Answer) as answers:
-        found = list(answers)
+        results = list(answers)
     lost = ForkFailure("its process ended (killed by SIGKILL)")
-    assert found == [lost if number in (0, 17, 18, 39) else twice(number) for number in range(40)]
+    assert results == [lost if number in (0, 17, 18, 39) else twice(number) for number in range(40)]
 
 
 def test_exception_in_a_process_is_raised_by_the_caller() -> None:
@@ -60,7 +60,7 @@ def test_exception_in_a_process_is_raised_by_the_caller() -> None:
 
 
 def test_unfinished_iteration_leaves_no_process() -> None:
-    before = psutil.Process().children()  # Another test of this process may have left one.
+    before = psutil.Process().children()  # Another test in this process may have left a child.
     with map_forked(twice, range(10_000), 2, Answer) as answers:
         next(answers)
         assert len(psutil.Process().children()) >= 2
@@ -75,20 +75,22 @@ def test_answer_that_times_out_is_a_failure_and_others_follow(processes: int) ->
         return twice(number)
 
     with map_forked(slow, range(20), processes, Answer, seconds=0.2) as answers:
-        found = list(answers)
-    assert found == [ForkFailure("it took longer than 0.2 s") if number == 3 else twice(number) for number in range(20)]
+        results = list(answers)
+    assert results == [
+        ForkFailure("it took longer than 0.2 s") if number == 3 else twice(number) for number in range(20)
+    ]
 
 
 def test_isolated_calls_answer_in_order_and_share_state() -> None:
-    seen: list[int] = []
+    numbers: list[int] = []
 
     def count(number: int) -> Answer:
-        seen.append(number)
-        return Answer(number=len(seen))
+        numbers.append(number)
+        return Answer(number=len(numbers))
 
     with call_isolated(count, range(3), Answer, seconds=60) as answers:
         assert list(answers) == [Answer(number=1), Answer(number=2), Answer(number=3)]
-    assert seen == []
+    assert numbers == []
 
 
 def fork_and_leave() -> None:
@@ -167,7 +169,7 @@ def test_isolated_process_takes_its_children_with_it(tmp_path: Path) -> None:
 
     with call_isolated(start, (0,), int, seconds=60) as answers:
         assert isinstance(next(answers), int)
-        reading = os.open(tmp_path / "open", os.O_RDONLY)  # On return the program has it open, too.
+        reading = os.open(tmp_path / "open", os.O_RDONLY)  # From now on the program has the pipe open, too.
     with open(reading, "rb") as still_open:
         assert still_open.read() == b""
 

@@ -1,4 +1,4 @@
-"""On a real codebase any number of workers, killed or not, gives the same bytes (SPEC.md "Guarantees")."""
+"""Test that runs over real code give equal bytes with any number of workers, killed or not (SPEC.md "Guarantees")."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ KILLS = 4
 SHARDS = {"usual": (32, 4, 128), "small": (6, 2, 20), "large": (40, 13, 130)}
 
 REFERENCE = (1, False, "usual")
-# Each number of workers with each size, killed or not in turn: with the reference every pair of the three is there.
+# Each number of workers with each size, alternately killed and not. With the reference, every pair of the three occurs.
 CASES = [
     case
     for place, jobs in enumerate((1, 2, 5))
-    for other, size in enumerate(SHARDS)
-    if (case := (jobs, bool((place + other) % 2), size)) != REFERENCE
+    for size_index, size in enumerate(SHARDS)
+    if (case := (jobs, bool((place + size_index) % 2), size)) != REFERENCE
 ]
 
-# So many files of Django, in several languages, that a run of them is killed often.
+# Enough files of Django, in several languages, that their run can be killed several times.
 PART, FILES = "django/contrib/admin", 594
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """By one worker, undisturbed."""
+    """The finished batch of a run by one worker that was not killed."""
     return _run(tmp_path_factory.mktemp("undisturbed"), *REFERENCE)
 
 

@@ -1,4 +1,4 @@
-"""A second `run` of a batch helps the first; one that outlives the other takes over."""
+"""Tests of a second `run` of a batch: it helps the first, and takes over if the first is killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.worker_processes import (
 
 
 def _started(directory: Path, commits: int) -> tuple[CommandLine, list[str], subprocess.Popen[bytes]]:
-    """A run that has committed so much and has more to do."""
+    """Start a run. Return it when it has made `commits` commits and has more to do."""
     write_shard_rule(directory, average=24, least=8, most=64)
     run = CommandLine(directory)
     arguments = [
@@ -41,7 +41,7 @@ def _started(directory: Path, commits: int) -> tuple[CommandLine, list[str], sub
     while process.poll() is None and sum(1 for _ in store.glob(f"batches/batch-*/{layout.OUTCOMES}/*")) < commits:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.02)
-    assert process.poll() is None, "the first run ended before the second began"
+    assert process.poll() is None, "the first run ended before the second could begin"
     return run, arguments, process
 
 
@@ -57,7 +57,7 @@ def test_second_run_helps_the_first_with_the_same_digest(tmp_path: Path) -> None
     lines = read_journal(batch.files, batch.root)
     parents = {line.event.worker: line.holder for line in lines if isinstance(line.event, Spawned)}
     committers = {parents[line.holder] for line in lines if isinstance(line.event, Committed)}
-    assert len(committers) == 2, "only one of the two did the work"
+    assert len(committers) == 2, "only one of the two runs did the work"
     check_no_process_left(batch)
     finished(batch)
 

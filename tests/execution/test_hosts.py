@@ -1,4 +1,4 @@
-"""Holders on other hosts: nobody here can ask whether they live. They are waited for, then told of, then taken over."""
+"""Tests of holders on other hosts, whose liveness is unknown here: a run waits, reports them, and can take over."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ except CodebatchError as error:
 
 
 def _plan(codebatch: CommandLine) -> Path:
-    """A batch that is planned and of which nothing is done."""
+    """Plan a batch without executing it. Return its directory."""
     make_project(codebatch.directory / "tree")
     snapshot = codebatch("snapshot", "tree", "--store", "store", "--json").json["snapshot_id"]
     codebatch("batch", "init", "--snapshot", snapshot, "--store", "store")
@@ -54,7 +54,7 @@ def _plan(codebatch: CommandLine) -> Path:
 
 
 def _lease_from_another_host(root: Path, host: HostBoot = ELSEWHERE) -> HolderFile:
-    """A worker of another host that leased the only shard there is, and of which nothing is heard again."""
+    """Lease the only shard for a worker of another host that never continues."""
     about = HolderFile(holder=new_holder_id(), role="worker", pid=4242, host=host, since_ns=1_700_000_000_000_000_000)
     (shard,) = open_latest(root.parent.parent).plan().shards
     path = root / layout.HOLDERS / about.holder
@@ -78,9 +78,9 @@ def test_run_that_waits_for_another_host_reports_the_holder_and_ends(codebatch: 
     assert (status, code) == (3, "batch_incomplete")
     for part in ("1 unit", "pid 4242", "'elsewhere'", "since 2023-11-14T22:13:20Z", about.holder):
         assert part in message
-    told = hint.split("codebatch ", 1)[1].partition(";")[0]
-    assert told.endswith("--take-over")
-    assert codebatch(*told.split(), "--store", "store", "--json").json["status"] == "COMPLETED"
+    command = hint.split("codebatch ", 1)[1].partition(";")[0]
+    assert command.endswith("--take-over")
+    assert codebatch(*command.split(), "--store", "store", "--json").json["status"] == "COMPLETED"
 
 
 @pytest.mark.parametrize("command", ["run tree", "run --batch latest", "resume"])
@@ -92,7 +92,10 @@ def test_take_over_executes_work_leased_by_another_host(codebatch: CommandLine, 
 
 
 def test_holder_of_the_same_boot_with_another_host_name_is_dead(codebatch: CommandLine) -> None:
-    """As in a container that was made anew: its flock is free, so it is dead, and nobody waits."""
+    """A container that was created again has another host name and the same boot.
+
+    The flock of its holder is free, so it is dead and no run waits.
+    """
     root = _plan(codebatch)
     about = _lease_from_another_host(root, HostBoot(name="0123456789ab", boot=this_host().boot))
     if this_host().boot:

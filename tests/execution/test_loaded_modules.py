@@ -1,4 +1,4 @@
-"""Modules that a command does not import."""
+"""Tests of modules that a command must not import."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 
-def loaded_behind(code: str, names: str) -> list[str]:
-    """Return those of some modules that are loaded after some code was run in a new process."""
-    told = f"{code}; import sys; print(*[name for name in {names.split()!r} if name in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    return ran.stdout.splitlines()[-1].split() if ran.stdout.strip() else []
+def loaded_modules_after(code: str, names: str) -> list[str]:
+    """Run code in a new process. Return the names of the given modules that are loaded afterwards."""
+    script = f"{code}; import sys; print(*[name for name in {names.split()!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split() if done.stdout.strip() else []
 
 
 def test_planned_batch_runs_without_snapshot_and_planning_modules(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_planned_batch_runs_without_snapshot_and_planning_modules(tmp_path: Path
     def loaded(*words: str) -> list[str]:
         main = f"import os, sys; sys.argv[1:] = {[*words, *arguments]!r}; os._exit = lambda status: None"
         code = f"{main}; from codebatch.__main__ import main\ntry: main()\nexcept SystemExit: pass\nprint(); pass"
-        return loaded_behind(code, names)
+        return loaded_modules_after(code, names)
 
     assert loaded("run", str(tmp_path / "tree")) == names.split()
     assert loaded("run", "--batch", "latest") == ["codebatch.operations.runs.resume"]

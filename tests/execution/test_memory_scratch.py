@@ -1,4 +1,4 @@
-"""Scratch directories in memory lie outside the store, so whatever happens none of them stays (SPEC.md "Scratch")."""
+"""Tests of scratch directories in memory: they are outside the store, and none remains (SPEC.md "Scratch")."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_ruff_continues_in_the_store_if_its_memory_scratch_disappears(tmp_path: 
     assert ruff.memory_directory is not None
     shutil.rmtree(ruff.memory_directory.path)
     assert [finding.code for finding in before[0]] == ["F401", "F631"]
-    # Another file: what it said of the same one it would not ask again.
+    # For the same source object, the runner would reuse its answer.
     assert ruff.check([source("a.py", text)]) == before
     assert ruff.memory_directory is None
 
@@ -88,21 +88,21 @@ def test_killed_run_leaves_no_scratch_after_the_next_run(tmp_path: Path) -> None
     run = CommandLine(tmp_path)
     arguments = ["run", str(tree), "--store", str(tmp_path / "store"), "-j", "1", "-q"]
     process = run.start(*arguments)
-    held: list[Path] = []
-    while not held:
-        assert process.poll() is None, "the run ended before its worker was seen"
-        held = [path for pid in live_worker_pids(tmp_path / "store") for path in _held_in_memory(pid)]
+    scratch_paths: list[Path] = []
+    while not scratch_paths:
+        assert process.poll() is None, "the run ended before its worker had scratch in memory"
+        scratch_paths = [path for pid in live_worker_pids(tmp_path / "store") for path in _open_memory_paths(pid)]
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     run(*arguments)
-    assert [path for path in held if path.exists()] == []
+    assert [path for path in scratch_paths if path.exists()] == []
 
 
-def _held_in_memory(pid: int) -> list[Path]:
-    """What a process has open below the memory directory."""
-    found = []
+def _open_memory_paths(pid: int) -> list[Path]:
+    """Return the open paths of a process below the memory directory."""
+    targets = []
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
-                found.append(Path(os.readlink(f"/proc/{pid}/fd/{name}")))
-    return [path for path in found if path.parent == MEMORY_DIRECTORY]
+                targets.append(Path(os.readlink(f"/proc/{pid}/fd/{name}")))
+    return [path for path in targets if path.parent == MEMORY_DIRECTORY]

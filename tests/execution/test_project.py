@@ -1,4 +1,4 @@
-"""What a project task is given: all records of the tasks that it needs, each with its file, however they were cut."""
+"""Tests of the input of project tasks: all records of needed tasks with their files, however the work was divided."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CUTS = [(0, 0, 1), (0, 1, 4), (1, 0, 2), (1, 2, 3)]
 
 @pytest.fixture
 def project(tmp_path: Path) -> BatchProject:
-    """Of each file but `c` a metric and a diagnostic that names it, by four units in two shards."""
+    """A project with a metric and a diagnostic for each file but `c`, from four units in two shards."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, [path.encode() for path in PATHS], shard_items=SHARD)
     plan = batch.plan()
@@ -56,10 +56,10 @@ def test_source_has_the_contexts_that_the_task_sees(project: BatchProject) -> No
 def _records(path: str) -> list[Record]:
     if path == "c":
         return []
-    found = Diagnostic(
+    finding = Diagnostic(
         path=path, line=1, column=1, end_line=1, end_column=1, severity="hint", code="code", message="", tool="t"
     )
-    return [Metric(path=path, metric="code", value=1), found]
+    return [Metric(path=path, metric="code", value=1), finding]
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def _records(path: str) -> list[Record]:
 def test_records_are_returned_with_their_files(
     project: BatchProject, kinds: tuple[str, ...], holding: str, expected: list[type[Record]]
 ) -> None:
-    told = [
-        (file.text, [(type(each), each.path) for each in found])
-        for file, found in project.records("parse", *kinds, holding=holding)
+    rows = [
+        (file.text, [(type(record), record.path) for record in records])
+        for file, records in project.records("parse", *kinds, holding=holding)
     ]
-    wanted = [path for path in PATHS if path != "c"] if expected else []
-    assert told == [(path, [(kind, path) for kind in expected]) for path in wanted]
+    expected_paths = [path for path in PATHS if path != "c"] if expected else []
+    assert rows == [(path, [(kind, path) for kind in expected]) for path in expected_paths]
 
 
 def test_records_of_an_undeclared_need_are_rejected(project: BatchProject) -> None:
@@ -92,14 +92,14 @@ def test_records_of_an_undeclared_need_are_rejected(project: BatchProject) -> No
 def test_records_of_a_file_are_returned(project: BatchProject, tmp_path: Path) -> None:
     files = [project.files[PATHS.index(path)] for path in [*PATHS, *reversed(PATHS)]]
     assert [project.records_of(file, "parse") for file in files] == [_records(file.text) for file in files]
-    assert {type(each) for file in files for each in project.records_of(file, "parse", "metric")} == {Metric}
+    assert {type(record) for file in files for record in project.records_of(file, "parse", "metric")} == {Metric}
     with pytest.raises(ValueError, match="must declare that it needs 'lint'"):
         project.records_of(files[0], "lint")
     store, _ = create_store(RealFiles(), tmp_path / "other")
     nothing = OutcomeRegisters(store.files, make_batch(store, [b"a"], shard_items=SHARD).root)
     none = load_ledger(project._plan, nothing)
     without = BatchProject(project._plan, project.files, none, nothing, read=project.read, needs=("parse",))
-    assert without.records_of(files[0], "parse") == [], "as where a needed project task has failed"
+    assert without.records_of(files[0], "parse") == [], "records were returned although the needed task has no result"
 
 
 def test_files_are_found_by_path_and_by_record(project: BatchProject) -> None:
@@ -114,7 +114,7 @@ def test_files_are_found_by_path_and_by_record(project: BatchProject) -> None:
 
 
 def test_file_outside_the_batch_has_no_source(project: BatchProject) -> None:
-    """Contexts are known of those alone."""
+    """Contexts are known only for files of the batch."""
     outside = project.files[0]
     smaller = BatchProject(
         project._plan, project.files[1:], project._ledger, project._outcomes, read=project.read, needs=(),

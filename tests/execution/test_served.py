@@ -1,4 +1,4 @@
-"""What a worker takes over of older batches: the lines of just those items that it is to do."""
+"""Test of the results that a worker reuses from older batches: the lines of exactly its assigned items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch_workers.runtime.reused_results import ReusedBatches
 
 
 class _NumberedBase:
-    """A base whose every item says its number."""
+    """A base in which the line of each item is its number."""
 
     def read_lines(self, task: str, start: int, end: int) -> list[bytes]:
         return [b"%d\n" % number for number in range(start, end)]
@@ -26,5 +26,5 @@ class _NumberedBase:
 def test_reused_lines_belong_to_the_assigned_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch_workers.runtime.reused_results.open_base", lambda *_: _NumberedBase())
     bases = ReusedBatches(create_store(RealFiles(), tmp_path / "store")[0])
-    found = bases.find([ReusedRange(task="parse", start=2, end=9, base="old", first=102)], 4, 7)
-    assert found.lines == {("parse", item): b"%d\n" % (100 + item) for item in (4, 5, 6)}
+    reused = bases.find([ReusedRange(task="parse", start=2, end=9, base="old", first=102)], 4, 7)
+    assert reused.lines == {("parse", item): b"%d\n" % (100 + item) for item in (4, 5, 6)}

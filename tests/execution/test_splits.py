@@ -1,4 +1,4 @@
-"""However the work on a shard was cut, the merged bytes are the same: outcomes committed by hand."""
+"""Tests of merging: the merged bytes do not depend on how the work on a shard was divided. No worker runs."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ ITEMS = 24
 
 @pytest.fixture
 def planned(tmp_path: Path) -> tuple[StoreDir, Plan, Snapshot]:
-    """A plan of one shard over made files."""
+    """A store, a snapshot of generated files, and a plan with one shard."""
     tree = tmp_path / "tree"
     tree.mkdir()
     for number in range(ITEMS):
         body = "".join(f"def f{number}_{line}(a, b):\n    return a + {line}\n\n" for line in range(60))
         (tree / f"m{number:02}.py").write_text(f"import os\n{body}", encoding="utf-8")
     store, _ = create_store(RealFiles(), tmp_path / "store")
-    taken = take_snapshot(store.files, store.root, [tree], SourceRules(), now=lambda: 0.0)
-    snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
+    result = take_snapshot(store.files, store.root, [tree], SourceRules(), now=lambda: 0.0)
+    snapshot = load_snapshot(store.files, store.root, result.snapshot_id)
     catalogue = TaskCatalogue()
     tasks = resolve_tasks(catalogue, ("parse", "analyze", "symbols", "lint"))
     rule = ShardRule(files_average=64, files_min=ITEMS, files_max=256)
@@ -54,7 +54,7 @@ def planned(tmp_path: Path) -> tuple[StoreDir, Plan, Snapshot]:
 
 
 def _commit(store: StoreDir, batch: BatchDir, plan: Plan, snapshot: Snapshot, unit: WorkUnit, scratch: Path) -> None:
-    """What a worker does with a unit, without the process."""
+    """Execute and commit a unit as a worker does, without a process."""
     scratch.mkdir(parents=True, exist_ok=True)
     runner = TaskRunner(TaskCatalogue(), plan.tasks, scratch)
     items = plan_items(snapshot.entries)
@@ -105,8 +105,8 @@ def test_separately_committed_tasks_merge_to_identical_files(
     for number, task in enumerate(reversed(plan.task_names)):
         unit = WorkUnit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=(task,))
         _commit(store, batch, plan, snapshot, unit, tmp_path / f"apart-{number}")
-    apart = merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(store.files, batch.root)))
-    assert apart.manifest.result_digest == whole.manifest.result_digest
+    by_task = merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(store.files, batch.root)))
+    assert by_task.manifest.result_digest == whole.manifest.result_digest
 
 
 def test_truncated_segment_is_named_and_prevents_publishing(
@@ -134,9 +134,9 @@ def test_files_are_prefetched_in_order_and_large_files_alone() -> None:
         read.append(entry.path)
         return b""
 
-    found: dict[bytes, int] = {}
+    read_counts: dict[bytes, int] = {}
     for source in iter_sources(((entry, {}) for entry in entries), read_one):
         assert not isinstance(source, TaskFailure)
-        found[source.path] = len(read)
-    assert list(found) == [entry.path for entry in entries]
-    assert list(found.values()) == [32] * 32 + [40] * 8 + [41] + [43] * 2
+        read_counts[source.path] = len(read)
+    assert list(read_counts) == [entry.path for entry in entries]
+    assert list(read_counts.values()) == [32] * 32 + [40] * 8 + [41] + [43] * 2

@@ -1,4 +1,4 @@
-"""A run starts the workers that its files need, by how long they take."""
+"""Test that a run starts workers according to the measured time of its files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def task(file):
 
 
 def test_slow_small_files_get_all_requested_workers(tmp_path: Path) -> None:
-    """Each file waits for all others to be begun. By their bytes they are worth one worker."""
+    """Each file waits until all others are begun. By size alone, the files would get one worker."""
     meeting = tmp_path / "meeting"
     meeting.mkdir()
     run = CommandLine(tmp_path)
@@ -34,4 +34,6 @@ def test_slow_small_files_get_all_requested_workers(tmp_path: Path) -> None:
     batch = open_latest(tmp_path / "store")
     events = [line.event for line in read_journal(batch.files, batch.root)]
     assert sum(isinstance(event, Spawned) for event in events) == JOBS
-    assert not [event for event in events if isinstance(event, Lost)], "a file waited in vain"
+    assert not [event for event in events if isinstance(event, Lost)], (
+        "a file waited for the others until its worker was killed"
+    )

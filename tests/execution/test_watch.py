@@ -1,4 +1,4 @@
-"""What an own task looks at that its key does not cover is heard, and stays with what it finds."""
+"""Tests of the input audit: input of a custom task that its cache key does not cover is recorded with its results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class CoversDirectory:
-    """Covers one directory."""
+    """A coverage of one directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -56,7 +56,7 @@ class CoversDirectory:
 
 
 class CoversAllButOneModule:
-    """Covers all but one module."""
+    """A coverage of everything except one module."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -70,14 +70,14 @@ class CoversAllButOneModule:
 
 @pytest.fixture(scope="module")
 def watch(tmp_path_factory: pytest.TempPathFactory) -> InputAudit:
-    """One for all: a hook stays until the process ends."""
-    "a".encode("idna")  # Which reads a module once.
+    """One audit for all tests, because an audit hook stays until the process ends."""
+    "a".encode("idna")  # The first use reads a module.
     return InputAudit(str(tmp_path_factory.mktemp("store")))
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that is covered and that one is in, beside a file `words` that is not."""
+    """The current directory, which is covered, next to a file `words` that is not."""
     (tmp_path / "covered").mkdir()
     (tmp_path / "covered" / "known").write_text("known")
     (tmp_path / "words").write_text("words")
@@ -126,7 +126,7 @@ def _leave_a_thread_running() -> None:
 
 
 def _connect() -> None:
-    with socket.socket() as one, pytest.raises(OSError):  # whichever
+    with socket.socket() as one, pytest.raises(OSError):  # any error will do
         one.connect(("127.0.0.1", 9))
 
 
@@ -158,16 +158,16 @@ def _import_by_name() -> None:
 
 
 def _read_through_a_temporary_directory(give: Callable[[str, str], None]) -> None:
-    with tempfile.TemporaryDirectory() as made:
-        give(os.path.realpath("../words"), f"{made}/words")
-        Path(made, "words").read_text()
+    with tempfile.TemporaryDirectory() as directory:
+        give(os.path.realpath("../words"), f"{directory}/words")
+        Path(directory, "words").read_text()
 
 
 _never = threading.Event()
 
 
 @pytest.mark.parametrize(
-    ("look", "heard"),
+    ("look", "report"),
     [
         (lambda: Path("../words").read_text(), "open words"),
         (lambda: Path("../words").resolve().read_bytes(), "open words"),
@@ -207,7 +207,7 @@ _never = threading.Event()
     ],
 )  # fmt: skip
 def test_access_outside_the_key_is_reported(
-    watch: InputAudit, place: Path, request: pytest.FixtureRequest, look: Callable[[], object], heard: str
+    watch: InputAudit, place: Path, request: pytest.FixtureRequest, look: Callable[[], object], report: str
 ) -> None:
     (place.parent / "here").mkdir()
     (place.parent / "words_of_a_neighbour.py").write_text("")
@@ -215,7 +215,7 @@ def test_access_outside_the_key_is_reported(
     watch.set_coverage(task, CoversDirectory(place), frozenset())
     watch.audit_call(task, look)
     sys.modules.pop("words_of_a_neighbour", None)
-    assert watch.first_uncovered_input(task).startswith(heard)
+    assert watch.first_uncovered_input(task).startswith(report)
 
 
 def _temporary() -> None:
@@ -233,7 +233,7 @@ def _make_sockets() -> None:
 
 
 def _search_the_path() -> None:
-    importlib.metadata.MetadataPathFinder().invalidate_caches()  # Else it lists nothing again.
+    importlib.metadata.MetadataPathFinder().invalidate_caches()  # otherwise it would not list the directories again
     list(importlib.metadata.distributions(path=[*filter(os.path.isdir, sys.path)], name="none"))
 
 
@@ -293,7 +293,7 @@ def test_each_task_reports_its_own_first_access(watch: InputAudit, place: Path) 
 
 
 class BrokenCoverage(CoversDirectory):
-    """Cannot tell."""
+    """A coverage that raises an exception."""
 
     def has(self, path: str) -> bool:
         raise importlib.metadata.PackageNotFoundError(path)
@@ -329,10 +329,10 @@ def test_shared_module_import_counts_for_every_task_that_imports_it(
         watch.set_coverage(task, CoversAllButOneModule(f"{place.parent}/part_of_lib.py"), frozenset(imports))
         watch.audit_call(task, load)
     watch.set_coverage("late", CoversAllButOneModule(f"{place.parent}/lib_of_two.py"), frozenset({"lib_of_two"}))
-    found = {task: watch.first_uncovered_input(task) for task in ("one", "two", "other", "late")}
+    inputs = {task: watch.first_uncovered_input(task) for task in ("one", "two", "other", "late")}
     for name in ("lib_of_two", "part_of_lib"):
         del sys.modules[name]
-    assert found == {"one": "open part_of_lib", "two": "open part_of_lib", "other": "", "late": "open lib_of_two"}
+    assert inputs == {"one": "open part_of_lib", "two": "open part_of_lib", "other": "", "late": "open lib_of_two"}
 
 
 COUNT = """
@@ -399,7 +399,7 @@ def test_neighbouring_module_is_covered_if_its_files_are_in_the_key(
     tmp_path: Path, settings: dict[str, Any], is_covered: bool
 ) -> None:
     if "files" in settings:
-        settings = {**settings, "files": {each: str(tmp_path / each) for each in settings["files"]}}
+        settings = {**settings, "files": {name: str(tmp_path / name) for name in settings["files"]}}
     sys.path.insert(0, str(tmp_path / "tools"))
     try:
         covered = _coverage(tmp_path, "import near", (), **settings)
@@ -413,11 +413,14 @@ def test_neighbouring_module_is_covered_if_its_files_are_in_the_key(
 _names = map("words-{}".format, itertools.count())
 
 
-def _marks_of_outcomes(
+def _uncovered_inputs(
     watch: InputAudit | None, place: CustomTaskLocation, scratch: Path, paths: Sequence[str] = ("a", "b")
 ) -> list[str]:
-    """Of each outcome of an own task over some files, of which the one called `kept` is served, what it rests on."""
-    name = next(_names)  # A watch forgets nothing of a task.
+    """Return the uncovered input of each outcome of a custom task over some files.
+
+    A file named `kept` has a reused result.
+    """
+    name = next(_names)  # An audit keeps the accesses of each task name for ever.
     planned = resolve_tasks(TaskCatalogue({name: place}), ("parse", name))
     runner = TaskRunner(TaskCatalogue({name: place}, watch), planned, scratch)
     runner.set_up([name])
@@ -437,27 +440,31 @@ def test_outcomes_record_inputs_outside_the_key(watch: InputAudit, tmp_path: Pat
     read = f"import pathlib; pathlib.Path({str(tmp_path / 'tools' / 'words.txt')!r}).read_text()"
     files = {"tools/words.txt": str(tmp_path / "tools" / "words.txt")}
     (tmp_path / "scratch").mkdir()
-    assert _marks_of_outcomes(watch, _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
-    assert _marks_of_outcomes(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], (
-        "nothing was executed"
+    assert _uncovered_inputs(watch, _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
+    assert _uncovered_inputs(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], (
+        "an outcome without executed items has an uncovered input"
     )
-    assert _marks_of_outcomes(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == [
+    assert _uncovered_inputs(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == [
         "open tools/words.txt"
     ]
-    assert _marks_of_outcomes(watch, _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
-    made = f"import pathlib; p = pathlib.Path({str(tmp_path / 'scratch' / 'made')!r}); p.write_text('x'); p.read_text()"
-    assert _marks_of_outcomes(watch, _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
-    assert _marks_of_outcomes(watch, _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], (
-        "another task did"
+    assert _uncovered_inputs(watch, _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
+    write_and_read = (
+        f"import pathlib; p = pathlib.Path({str(tmp_path / 'scratch' / 'made')!r}); p.write_text('x'); p.read_text()"
     )
-    assert _marks_of_outcomes(watch, _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == [
+    assert _uncovered_inputs(watch, _place(tmp_path, write_and_read), tmp_path / "scratch") == [""], (
+        "a file that the task made is uncovered input"
+    )
+    assert _uncovered_inputs(watch, _place(tmp_path, write_and_read), tmp_path / "scratch") == ["open scratch/made"], (
+        "a file that another task made does not count as uncovered input"
+    )
+    assert _uncovered_inputs(watch, _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == [
         "reuse = false"
     ]
-    assert _marks_of_outcomes(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
+    assert _uncovered_inputs(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
     for change in ("write_text('more')", "unlink(missing_ok=True)"):
         place = _place(tmp_path, read.replace("read_text()", change), files=files)
-        assert _marks_of_outcomes(watch, place, tmp_path / "scratch") == ["tools/words.txt changed during the run"]
+        assert _uncovered_inputs(watch, place, tmp_path / "scratch") == ["tools/words.txt changed during the run"]
     fail = f"{read}; file.none"
-    assert _marks_of_outcomes(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
-        "failed results are never reused"
+    assert _uncovered_inputs(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
+        "a failed result, which is never reused, has an uncovered input"
     )

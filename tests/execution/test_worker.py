@@ -1,4 +1,4 @@
-"""A worker's end of the conversation, over a real socket and a real store: what it heeds, and how it ends."""
+"""Tests of a worker's side of the channel, over a real socket and store: messages that it obeys, and how it ends."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ from tests.support.batches import FILE_TASKS, CheapRunner, make_batch
 from tests.support.calls import Operation, WatchedCalls
 
 ITEMS = 20
-HEEDED_AGAIN_NS = 2_000_000
+MESSAGES_READ_AGAIN_NS = 2_000_000
 
 
 class Runner(CheapRunner):
-    """Does something at the first item of a unit, and something before it is committed."""
+    """A runner that calls a function at the first item of a unit, and another before the unit is encoded."""
 
     def __init__(self, batch: BatchDir, at_first: Callable[[], None], before_commit: Callable[[], None]) -> None:
         super().__init__(batch.plan().tasks, lambda: None, lambda: False)
@@ -73,9 +73,9 @@ class Runner(CheapRunner):
         self._items += 1
         if self._items == 1:
             self._at_first()
-            # A worker does not ask again at once.
+            # A worker reads messages again only after a while.
             began = running_ns()
-            while running_ns() - began < HEEDED_AGAIN_NS:
+            while running_ns() - began < MESSAGES_READ_AGAIN_NS:
                 pass
         return super().run_item(file, tasks, begin)
 
@@ -86,7 +86,7 @@ class Runner(CheapRunner):
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """The other end: sends, and reads what was said."""
+    """The coordinator's end of the channel: it sends messages and reads those of the worker."""
 
     connection: socket.socket
 
@@ -94,20 +94,20 @@ class Coordinator:
         for message in messages:
             self.connection.sendall(encode_message(message))
 
-    def heard(self) -> list[MessageFromWorker]:
+    def read_messages(self) -> list[MessageFromWorker]:
         self.connection.setblocking(False)
-        buffer, found = MessageBuffer(), []
+        buffer, messages = MessageBuffer(), []
         with contextlib.suppress(BlockingIOError):
             while data := self.connection.recv(1 << 16):
-                found += [decode_from_worker(body) for body in buffer.feed(data)]
-        return found
+                messages += [decode_from_worker(body) for body in buffer.feed(data)]
+        return messages
 
 
 @pytest.fixture
 def pair() -> Iterator[tuple[Coordinator, CoordinatorChannel]]:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        yield Coordinator(ours), CoordinatorChannel(theirs)
+    coordinators, workers = socket.socketpair()
+    with coordinators, workers:
+        yield Coordinator(coordinators), CoordinatorChannel(workers)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def worker_of(
+def make_worker(
     store: StoreDir, batch: BatchDir, channel: CoordinatorChannel, runner: CheapRunner, files: StoreFiles | None = None
 ) -> AnalysisWorker:
     launch = WorkerLaunch(
@@ -131,7 +131,10 @@ def run_unit(
     at_first: Callable[[Coordinator], None] = lambda _: None,
     before_commit: Callable[[], None] = lambda: None,
 ) -> tuple[WorkUnit, list[MessageFromWorker]]:
-    """One unit of all items, and what the worker said of it. It is told to stop when it is about to commit."""
+    """Run one unit of all items. Return it, and the worker's messages.
+
+    The worker is told to stop just before it commits.
+    """
     coordinator, channel = pair
     batch = make_batch(store, [b"a/%03d" % number for number in range(ITEMS)], shard_items=ITEMS)
     unit = WorkUnit(shard=batch.plan().shards[0].id, start=0, end=ITEMS, tasks=FILE_TASKS)
@@ -140,15 +143,15 @@ def run_unit(
         before_commit()
         coordinator.send(Stop())
 
-    worker = worker_of(store, batch, channel, Runner(batch, lambda: at_first(coordinator), stop))
+    worker = make_worker(store, batch, channel, Runner(batch, lambda: at_first(coordinator), stop))
     coordinator.send(Assign(unit=unit, epoch=1))
     worker.run()
-    return unit, coordinator.heard()
+    return unit, coordinator.read_messages()
 
 
-def end_of_committed_items(heard: Sequence[MessageFromWorker]) -> int:
-    """The item at which what is committed ends."""
-    hello, committed, finished = heard
+def end_of_committed_items(messages: Sequence[MessageFromWorker]) -> int:
+    """Return the end of the committed items."""
+    hello, committed, finished = messages
     assert (type(hello), type(committed), type(finished)) == (Hello, Committed, Finished)
     assert isinstance(committed, Committed)
     (end,) = {outcome.end for outcome in committed.commit.outcomes}
@@ -158,37 +161,37 @@ def end_of_committed_items(heard: Sequence[MessageFromWorker]) -> int:
 def test_unit_is_executed_without_decoding_all_entries(
     store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    ranges = []
     between = Snapshot.items_between
 
     def items_between(snapshot: Snapshot, start: int, end: int) -> list[Entry]:
-        asked.append((start, end))
+        ranges.append((start, end))
         return between(snapshot, start, end)
 
     monkeypatch.setattr(Snapshot, "items_between", items_between)
     monkeypatch.setattr(Snapshot, "entries", property(lambda _: pytest.fail("all entries are decoded")))
-    unit, heard = run_unit(store, pair)
-    assert end_of_committed_items(heard) == unit.end
-    assert asked == [(0, ITEMS)]
+    unit, read_messages = run_unit(store, pair)
+    assert end_of_committed_items(read_messages) == unit.end
+    assert ranges == [(0, ITEMS)]
 
 
 def test_unit_is_executed_to_its_end(store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]) -> None:
-    unit, heard = run_unit(store, pair)
-    assert end_of_committed_items(heard) == unit.end == ITEMS
+    unit, read_messages = run_unit(store, pair)
+    assert end_of_committed_items(read_messages) == unit.end == ITEMS
 
 
 def test_unit_ends_at_the_smallest_shrink(store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]) -> None:
-    """A message for a unit that began elsewhere is none for this one."""
-    ends = (Shrink(start=7, end=1), Shrink(start=0, end=3), Shrink(start=0, end=5))
-    _, heard = run_unit(store, pair, lambda coordinator: coordinator.send(*ends))
-    assert end_of_committed_items(heard) == 3
+    """A message for a unit with another start does not affect this unit."""
+    shrinks = (Shrink(start=7, end=1), Shrink(start=0, end=3), Shrink(start=0, end=5))
+    _, read_messages = run_unit(store, pair, lambda coordinator: coordinator.send(*shrinks))
+    assert end_of_committed_items(read_messages) == 3
 
 
 def test_drain_ends_a_unit_after_the_current_item(
     store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
-    _, heard = run_unit(store, pair, lambda coordinator: coordinator.send(Drain()))
-    assert end_of_committed_items(heard) == 1
+    _, read_messages = run_unit(store, pair, lambda coordinator: coordinator.send(Drain()))
+    assert end_of_committed_items(read_messages) == 1
 
 
 def test_worker_with_leaked_descriptors_ends_its_unit_as_worn(
@@ -200,10 +203,10 @@ def test_worker_with_leaked_descriptors_ends_its_unit_as_worn(
             for _ in range(DESCRIPTORS_LEAKED_MAX + 50):
                 leaked.enter_context(open(os.devnull))
 
-        _, heard = run_unit(store, pair, leak)
-    assert end_of_committed_items(heard) == 16
-    assert isinstance(heard[-1], Finished)
-    assert heard[-1].is_worn
+        _, read_messages = run_unit(store, pair, leak)
+    assert end_of_committed_items(read_messages) == 16
+    assert isinstance(read_messages[-1], Finished)
+    assert read_messages[-1].is_worn
 
 
 def test_worker_that_cannot_continue_reports_the_reason_and_ends(
@@ -212,14 +215,14 @@ def test_worker_that_cannot_continue_reports_the_reason_and_ends(
     def refuse() -> None:
         raise StoreUnwritable("full") from OSError(errno.ENOSPC, "full")
 
-    _, heard = run_unit(store, pair, before_commit=refuse)
-    assert heard[1:] == [GaveUp(code="store_unwritable", message="full", hint=None)]
+    _, read_messages = run_unit(store, pair, before_commit=refuse)
+    assert read_messages[1:] == [GaveUp(code="store_unwritable", message="full", hint=None)]
 
 
 def test_worker_without_descriptors_crashes_instead_of_blaming_the_disk(
     store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
-    """It crashes, and what it was at is done again by another."""
+    """The worker crashes, and another worker repeats its unit."""
 
     def refuse() -> None:
         raise StoreUnwritable("none left") from OSError(errno.EMFILE, "none left")
@@ -232,12 +235,12 @@ def test_failed_task_set_up_is_reported(store: StoreDir, pair: tuple[Coordinator
     def refuse() -> None:
         raise InvalidConfiguration("no such task", hint="look")
 
-    _, heard = run_unit(store, pair, before_commit=refuse)
-    assert heard[1:] == [GaveUp(code="invalid_configuration", message="no such task", hint="look")]
+    _, read_messages = run_unit(store, pair, before_commit=refuse)
+    assert read_messages[1:] == [GaveUp(code="invalid_configuration", message="no such task", hint="look")]
 
 
 class RefusedRunner(CheapRunner):
-    """Has no descriptor left to set tasks up with."""
+    """A runner that has no descriptor left to set up tasks."""
 
     def set_up(self, tasks: Sequence[str]) -> None:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
@@ -248,17 +251,17 @@ def _set_up_without_descriptors(
 ) -> list[MessageFromWorker]:
     coordinator, channel = pair
     batch = make_batch(store, [b"a"], shard_items=1)
-    worker = worker_of(store, batch, channel, RefusedRunner(batch.plan().tasks, lambda: None, lambda: False))
+    worker = make_worker(store, batch, channel, RefusedRunner(batch.plan().tasks, lambda: None, lambda: False))
     worker._units = units_before
     coordinator.send(Assign(unit=WorkUnit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), epoch=1))
     worker.run()
-    return coordinator.heard()
+    return coordinator.read_messages()
 
 
 def test_new_worker_that_cannot_set_up_its_tasks_reports_the_reason(
     store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
-    """A task's file may have lowered the limit: the next worker would die of it as well, and so would the sixth."""
+    """A task may have lowered the limit of open files. Then every replacement worker would also die."""
     _, gave_up = _set_up_without_descriptors(store, pair, units_before=0)
     assert isinstance(gave_up, GaveUp)
     assert (gave_up.code, gave_up.message) == (
@@ -277,19 +280,19 @@ def test_worker_whose_tasks_exhausted_its_descriptors_is_replaced(
 def test_worker_with_custom_tasks_holds_no_directory_open(
     store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[tuple[Path, ...]] = []
+    open_directories: list[tuple[Path, ...]] = []
 
     def keeping_open(_: RealFiles, *directories: Path) -> AbstractContextManager[None]:
-        kept.append(directories)
+        open_directories.append(directories)
         return contextlib.nullcontext()
 
     monkeypatch.setattr(RealFiles, "keeping_open", keeping_open)
     run_unit(store, pair)
-    assert kept == [()]
+    assert open_directories == [()]
 
 
 class ProjectRunner(CheapRunner):
-    """Has what a project task may go on from looked at, and its outcome changed."""
+    """A runner that passes the previous batch of a project task to a function, and changes its outcome."""
 
     def __init__(
         self,
@@ -316,7 +319,7 @@ class ProjectRunner(CheapRunner):
 
 
 def run_graph(worker: AnalysisWorker, batch: BatchDir, *served: ReusedRange) -> None:
-    """The one item of a batch, and then a task of project scope."""
+    """Run the only item of a batch, and then a project task."""
     worker._run_unit(WorkUnit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
     worker._run_unit(WorkUnit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
 
@@ -331,12 +334,12 @@ def test_project_task_is_incremental_only_if_all_its_needs_are_complete(
     is_whole: bool,
 ) -> None:
     older = cast("PreviousBatch", object())
-    seen: list[PreviousBatch | None] = []
+    previous: list[PreviousBatch | None] = []
     monkeypatch.setattr(AnalysisWorker, "_open_previous", lambda *_: older)
     batch = make_batch(store, [path], shard_items=1)
-    worker = worker_of(store, batch, pair[1], ProjectRunner(batch, seen.append))
+    worker = make_worker(store, batch, pair[1], ProjectRunner(batch, previous.append))
     run_graph(worker, batch, ReusedRange(task="graph", start=0, end=1, base="older", first=0))
-    assert seen == [older if is_whole else None]
+    assert previous == [older if is_whole else None]
 
 
 def test_adopted_shard_file_names_are_durable_before_their_outcome(
@@ -353,7 +356,7 @@ def test_adopted_shard_file_names_are_durable_before_their_outcome(
         return join_parts(whole, [EncodedOutcome(part, b"", b"")])
 
     files = RealFiles(WatchedCalls(RealCalls(), calls.append))
-    run_graph(worker_of(store, batch, pair[1], ProjectRunner(batch, change=adopt), files), batch)
+    run_graph(make_worker(store, batch, pair[1], ProjectRunner(batch, change=adopt), files), batch)
     done = [(operation.call, operation.path.name) for operation in calls]
     linked = [call for call, _ in done].index("link")
     assert ("fsync", layout.RESULTS) in done[:linked]

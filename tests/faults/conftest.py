@@ -1,4 +1,4 @@
-"""A store with a batch of the poison plugin's tasks over a made tree, and the command line to run it with."""
+"""A store with a batch that runs the tasks of a poisonous plugin over a generated tree, and a command line for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ Poisoned = Callable[..., CommandLine]
 
 @pytest.fixture
 def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Poisoned]:
-    """Makes a batch over files (name -> content), cut into shards of so many; whatever is left behind is killed."""
+    """A function that creates a batch over files, given by name and content. `shard` is the average shard size.
+
+    At the end of the test, orphaned processes are killed.
+    """
 
     def make(files: Mapping[str, str], *, shard: int = 16) -> CommandLine:
         for name, content in files.items():
@@ -49,8 +52,8 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Poison
 
 def _plan(directory: Path, rule: ShardRule) -> None:
     store, _ = create_store(RealFiles(), directory / "store")
-    taken = take_snapshot(store.files, store.root, [directory / "tree"], SourceRules(), now=lambda: 0.0)
-    snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
+    captured = take_snapshot(store.files, store.root, [directory / "tree"], SourceRules(), now=lambda: 0.0)
+    snapshot = load_snapshot(store.files, store.root, captured.snapshot_id)
     catalogue = TaskCatalogue()
     tasks = resolve_tasks(catalogue, ("venom", "symptom"))
     create_batch(
@@ -59,7 +62,7 @@ def _plan(directory: Path, rule: ShardRule) -> None:
 
 
 def orphans() -> list[psutil.Process]:
-    """Children of tasks that outlived their workers, in runs that this process of tests began."""
+    """Return the processes that outlived the workers that started them, in runs of this test process."""
     return [
         process for process in psutil.process_iter(["cmdline"]) if _ORPHAN_SECONDS in (process.info["cmdline"] or [])
     ]

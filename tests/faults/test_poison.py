@@ -1,4 +1,4 @@
-"""Files that kill whoever touches them: each is named with its evidence, every other file completes."""
+"""Files whose tasks kill their worker: each failure is reported with its evidence, and all other files complete."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.support.command_line import CommandLine, wait_until
 from tests.support.worker_processes import check_no_process_left, open_latest
 
 linux = pytest.mark.skipif(
-    not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="the kernel does not tell a process's children"
+    not Path(f"/proc/self/task/{os.getpid()}/children").exists(),
+    reason="the kernel does not list the children of a process",
 )
 
 LIMITS = ("--batch", "latest", "--store", "store", "--file-seconds", "3", "--memory-mb", "300", "-j", "2")
@@ -44,7 +45,7 @@ def _tree(deeds: Collection[str]) -> dict[str, str]:
 
 def test_poisonous_files_fail_with_evidence_and_all_others_complete(poisoned: Poisoned) -> None:
     run = poisoned(_tree(POISON))
-    run.prefix = ("env",)  # It is not forked, nor are its workers: how an interpreter dies is told as it is.
+    run.prefix = ("env",)  # With a prefix, real workers are started, so that evidence comes from real interpreters.
     answer = run("run", *LIMITS, "--json", status=3).json
     assert answer["status"] == "PARTIAL"
     assert answer["failures"] == 2 * len(POISON)
@@ -76,7 +77,7 @@ def test_run_prints_failures_with_their_reasons(poisoned: Poisoned) -> None:
 
 
 def test_resume_retries_failures_and_dependent_tasks_in_a_new_round(poisoned: Poisoned, tmp_path: Path) -> None:
-    deeds = ("segfault", "leave", "hang", "memory")  # One of each reason.
+    deeds = ("segfault", "leave", "hang", "memory")  # There is one file for each reason of a failure.
     run = poisoned(_tree(deeds), shard=4)
     first = run("run", *LIMITS, "--json", status=3).json
     (tmp_path / "antidote").touch()

@@ -1,4 +1,4 @@
-"""Processes that are stopped, suspended, interrupted and killed from outside: no file is blamed, nothing is left."""
+"""Processes that are stopped, suspended, interrupted and killed from outside: no file fails, and no process is left."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def _stop(process: subprocess.Popen[bytes], number: int) -> None:
-    for one in _family(process):
-        one.send_signal(number)
+    for member in _family(process):
+        member.send_signal(number)
 
 
 def test_stopped_run_loses_its_leases_and_succeeds_after_continuing(poisoned: Poisoned) -> None:
@@ -50,24 +50,24 @@ def test_stopped_run_loses_its_leases_and_succeeds_after_continuing(poisoned: Po
     began = time.monotonic()
     answer = run(*COMMON, "-j", "2", "--file-seconds", "1").json
     assert (answer["status"], answer["action"]) == ("COMPLETED", "joined")
-    assert time.monotonic() - began > 6.0, "it did not wait out its patience"
-    taken = finished(open_latest(run.directory / "store"))
+    assert time.monotonic() - began > 6.0, "the second run did not wait until the leases expired"
+    expected = finished(open_latest(run.directory / "store"))
 
     _stop(stopped, signal.SIGCONT)
     assert json.loads(run.finish(stopped).stdout)["result_digest"] == answer["result_digest"]
     again = finished(open_latest(run.directory / "store"))
-    assert (again.result_digest, again.sums) == (taken.result_digest, taken.sums)
+    assert (again.result_digest, again.sums) == (expected.result_digest, expected.sums)
     lines = _journal(run)
     begun = [(line.holder, line.event) for line in lines if isinstance(line.event, Began)]
-    robbed = [event for _, event in begun if event.epoch == 2]
-    assert robbed, "nothing was taken over"
-    for thief in robbed:
+    taken_over = [event for _, event in begun if event.epoch == 2]
+    assert taken_over, "no unit was taken over"
+    for second in taken_over:
         committed = [(line.holder, line.event) for line in lines if isinstance(line.event, Committed)]
-        committers = {holder for holder, event in committed if event.shard == thief.shard}
-        late = [holder for holder, event in begun if event.shard == thief.shard and event.epoch == 1]
+        committers = {holder for holder, event in committed if event.shard == second.shard}
+        late = [holder for holder, event in begun if event.shard == second.shard and event.epoch == 1]
         assert late[0] not in committers, "a late commit was not refused"
     assert not [line for line in lines if isinstance(line.event, Refused)], (
-        "somebody asked for what another was known to hold"
+        "a worker requested a lease that another process was known to hold"
     )
 
 
@@ -75,11 +75,11 @@ def test_status_names_the_holders_of_a_batch_and_reports_a_stall(poisoned: Poiso
     run = poisoned(SLOW)
     process = run.start(*COMMON, "-j", "1")
     wait_until(lambda: _has_begun(run), "a unit has begun")
-    held = run("status", "--store", "store", "--json").json
-    assert held["status"] == "RUNNING"
-    assert held["stalled"] is False
-    assert process.pid in [holder["pid"] for holder in held["holders"]]
-    assert all(holder["since"] for holder in held["holders"])
+    running = run("status", "--store", "store", "--json").json
+    assert running["status"] == "RUNNING"
+    assert running["stalled"] is False
+    assert process.pid in [holder["pid"] for holder in running["holders"]]
+    assert all(holder["since"] for holder in running["holders"])
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     left = run("status", "--store", "store", "--json").json
@@ -87,7 +87,7 @@ def test_status_names_the_holders_of_a_batch_and_reports_a_stall(poisoned: Poiso
     assert "stalled" in run("status", "--store", "store").text
     run(*COMMON)
     assert not [line for line in _journal(run) if isinstance(line.event, Refused)], (
-        "it did not know the epochs of the dead"
+        "the next run did not know the epochs of dead holders"
     )
 
 
@@ -96,7 +96,9 @@ def test_ctrl_z_stops_the_workers_and_blames_no_file(poisoned: Poisoned) -> None
     process = run.start(*COMMON, "-j", "2", "--file-seconds", "1")
     wait_until(lambda: _has_begun(run, 2), "both workers are at work")
     os.kill(process.pid, signal.SIGTSTP)
-    wait_until(lambda: all(one.status() == psutil.STATUS_STOPPED for one in _family(process)), "all are stopped")
+    wait_until(
+        lambda: all(member.status() == psutil.STATUS_STOPPED for member in _family(process)), "all processes stopped"
+    )
     time.sleep(3.0)
     os.kill(process.pid, signal.SIGCONT)
     answer = json.loads(run.finish(process).stdout)
@@ -105,7 +107,7 @@ def test_ctrl_z_stops_the_workers_and_blames_no_file(poisoned: Poisoned) -> None
 
 
 def test_suspended_worker_is_not_overdue(poisoned: Poisoned) -> None:
-    """As when a laptop sleeps, or a container is frozen: every process stands still, and none knows."""
+    """All processes are suspended without notice, as when a laptop sleeps or a container is frozen."""
     run = poisoned(SLOW, shard=8)
     process = run.start(*COMMON, "-j", "2", "--file-seconds", "2")
     wait_until(lambda: _has_begun(run, 2), "both workers are at work")
@@ -136,7 +138,7 @@ def test_kills_from_outside_fail_no_file(poisoned: Poisoned) -> None:
 @pytest.mark.parametrize(("count", "number"), [(1, signal.SIGHUP), (2, signal.SIGTERM), (3, signal.SIGINT)])
 def test_repeated_signals_leave_no_process(poisoned: Poisoned, count: int, number: int) -> None:
     run = poisoned({"a.txt": "leave_a_child", "b.txt": "loop", "c.txt": "loop", **SLOW}, shard=4)
-    before = signal.signal(number, signal.SIG_DFL)  # Be the suite itself run by nohup.
+    before = signal.signal(number, signal.SIG_DFL)  # The tests themselves may run under nohup.
     try:
         process = run.start(*COMMON, "-j", "2", "--file-seconds", "4")
     finally:
@@ -151,10 +153,10 @@ def test_repeated_signals_leave_no_process(poisoned: Poisoned, count: int, numbe
 
 
 def test_file_interrupted_by_the_user_is_not_failed(poisoned: Poisoned, tmp_path: Path) -> None:
-    """It killed a worker before, so that one more death would end it."""
+    """The file has killed a worker before, so one more death of a worker would make it fail."""
     run = poisoned({"a.txt": "crash_then_loop"})
     process = run.start(*COMMON, "-j", "1")
-    wait_until(lambda: _has_begun(run, 2), "it is tried again")
+    wait_until(lambda: _has_begun(run, 2), "the file is retried")
     for _ in range(2):
         os.kill(process.pid, signal.SIGINT)
         time.sleep(0.3)

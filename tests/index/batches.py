@@ -1,4 +1,4 @@
-"""Merged batches that say what a test wants, made without a worker."""
+"""Merged batches with given records, made without a worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BASE = "base-000000.lmdb.zst"
 OVERLAY = "overlay-000000.lmdb.zst"
 
 Said = Mapping[str, Sequence[Sequence[Record]]]
-"""By task, the records of each item."""
+"""The records of each item, by task."""
 
 
 def symbol(name: str) -> Symbol:
@@ -66,7 +66,7 @@ def make_store(root: Path) -> StoreDir:
 def make_saying(
     store: StoreDir, items: int, said: Said, *, second: int = 0, bases: tuple[BatchId, ...] = ()
 ) -> BatchDir:
-    """A merged batch of so many items, three in a shard, whose file tasks say this, and nothing else."""
+    """Make a merged batch with three items in a shard, whose file tasks have exactly these records."""
     paths = [b"%03d" % item for item in range(items)]
     batch = make_batch(store, paths, shard_items=SHARD_ITEMS, at_ns=second * 10**9, bases=bases)
     plan = batch.plan()
@@ -75,15 +75,15 @@ def make_saying(
     encoded = []
     for task in FILE_TASKS:
         for shard in plan.shards:
-            of = [said.get(task, [()] * items)[item] for item in range(shard.start, shard.end)]
-            lines = [b"".join(msgspec.json.encode(record) + b"\n" for record in records) for records in of]
+            records_by_item = [said.get(task, [()] * items)[item] for item in range(shard.start, shard.end)]
+            lines = [b"".join(msgspec.json.encode(record) + b"\n" for record in records) for records in records_by_item]
             outcome = TaskOutcome(
                 shard=shard.id,
                 task=task,
                 start=0,
                 end=shard.items,
                 type="result",
-                counts=_counts([record for records in of for record in records]),
+                counts=_counts([record for records in records_by_item for record in records]),
             )
             encoded.append(encode_outcome(outcome, lines, writer))
     committer.commit_outcomes(encoded, epoch=1, round_=1)
@@ -105,24 +105,24 @@ def make_saying(
 
 
 def opened(store: StoreDir, batch: BatchDir) -> BatchIndex:
-    """The index of a batch."""
-    found = open_index(store, batch.id)
-    assert found is not None
-    return found
+    """Return the index of a batch."""
+    index = open_index(store, batch.id)
+    assert index is not None
+    return index
 
 
 def cut_small(patch: pytest.MonkeyPatch) -> None:
-    """From now on a part has one key."""
+    """Limit a part to one key from now on."""
     patch.setattr("codebatch.index.parts.PART_BYTES_MAX", 1)
 
 
 def frame_lines(patch: pytest.MonkeyPatch) -> None:
-    """From now on a frame has one line."""
+    """Limit a frame to one line from now on."""
     patch.setattr("codebatch.protocol.record_frames.FRAME_BYTES", 1)
 
 
 def spoilt(sound: bytes) -> Iterator[bytes]:
-    """A file of which every 40th byte is flipped, or that ends there, or is longer."""
+    """Yield damaged versions of a file: each 40th byte is flipped or the end of the file; last, the file is longer."""
     for at in range(0, len(sound), 40):
         yield sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]
         yield sound[:at]
@@ -133,12 +133,12 @@ def _counts(records: list[Record]) -> RecordCounts:
     def count(values: list[str]) -> dict[str, int]:
         return {value: values.count(value) for value in sorted({*values})}
 
-    found = [record for record in records if isinstance(record, Diagnostic)]
+    findings = [record for record in records if isinstance(record, Diagnostic)]
     return RecordCounts(
         kinds=count([TAG_BY_TYPE[type(record)] for record in records]),
         diagnostics={
-            severity: count([record.code for record in found if record.severity == severity])
-            for severity in sorted({record.severity for record in found})
+            severity: count([record.code for record in findings if record.severity == severity])
+            for severity in sorted({record.severity for record in findings})
         },
         languages=count([record.lang for record in records if isinstance(record, File)]),
     )

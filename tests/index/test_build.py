@@ -1,4 +1,4 @@
-"""An index holds what the records say, whatever it was made of; it narrows and is published whole."""
+"""Tests of the index of a batch: it equals the records, narrows queries, and is published atomically."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.stores import make_merged
 
 from .batches import BASE, Said, calls, diagnostic, frame_lines, make_saying, make_store, opened, spoilt, symbol
 
-SAID: Said = {
+RECORDS: Said = {
     "symbols": [[symbol("f")], [symbol("g")], [], [symbol("f"), calls("a.f")], [], [symbol("fg")], [symbol("g")]],
     "lint": [[], [diagnostic("E1")], [], [diagnostic("E10", "hint")], [], [], [diagnostic("E1", "info")]],
 }
@@ -43,9 +43,9 @@ def store(tmp_path: Path) -> StoreDir:
 
 @pytest.fixture
 def batch(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> BatchDir:
-    """Seven items in three shards, a frame a record."""
+    """A batch of seven items in three shards, with a frame for each record."""
     frame_lines(monkeypatch)
-    return make_saying(store, 7, SAID)
+    return make_saying(store, 7, RECORDS)
 
 
 def _remove_index(store: StoreDir, batch: BatchDir) -> None:
@@ -110,7 +110,7 @@ def test_index_from_stored_terms_is_identical_without_reading_records(store: Sto
 def test_damaged_or_missing_terms_file_is_rebuilt(
     store: StoreDir, batch: BatchDir, content: bytes | ShardTerms | None
 ) -> None:
-    """Also one that is forged, and fits itself."""
+    """The result is the same if the file is forged and consistent in itself."""
     build_index(store, batch)
     first = opened(store, batch).read_postings()
     whole = {path: path.read_bytes() for path in (store.root / "indexes" / "terms").iterdir()}
@@ -127,7 +127,7 @@ def test_damaged_or_missing_terms_file_is_rebuilt(
 
 def test_shards_shared_with_an_indexed_batch_are_not_read_again(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
-    changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
+    changed = {**RECORDS, "symbols": [[symbol("h")], *RECORDS["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
     assert build_index(store, later).decoded == 1
     lookup = [keys.make_lookup(keys.SYMBOL_TAG, "h")]
@@ -136,7 +136,7 @@ def test_shards_shared_with_an_indexed_batch_are_not_read_again(store: StoreDir,
 
 def test_index_of_another_batch_covers_shared_shard_files(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
-    changed = {**SAID, "symbols": [[symbol("f")], [], *SAID["symbols"][2:]]}
+    changed = {**RECORDS, "symbols": [[symbol("f")], [], *RECORDS["symbols"][2:]]}
     later = make_saying(store, 7, changed, second=1)
     lookup = [keys.make_lookup(keys.SYMBOL_TAG, "f")]
     assert opened(store, batch).narrow_frames(_output(later, "symbols"), lookup) == [None, [0], []]
@@ -164,11 +164,11 @@ def test_index_verification_compares_with_the_records(store: StoreDir, batch: Ba
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
     for path in (store.root / "indexes" / "terms").iterdir():
         path.unlink()
-    make_saying_less = {**SAID, "lint": [[] for _ in range(7)]}
-    other = make_saying(store, 7, make_saying_less, second=1)
-    build_index(store, other)
+    make_saying_less = {**RECORDS, "lint": [[] for _ in range(7)]}
+    lesser = make_saying(store, 7, make_saying_less, second=1)
+    build_index(store, lesser)
     (store.root / "indexes" / batch.id).rename(store.root / "indexes" / "gone")
-    (store.root / "indexes" / other.id).rename(store.root / "indexes" / batch.id)
+    (store.root / "indexes" / lesser.id).rename(store.root / "indexes" / batch.id)
     with pytest.raises(StoreCorrupt, match="does not match its records"):
         verify_index(store, batch)
 
@@ -231,19 +231,19 @@ def test_diagnose_reports_a_foreign_file_in_place_of_a_directory(
 
 
 def test_gc_removes_terms_that_only_removed_batches_used(store: StoreDir, batch: BatchDir) -> None:
-    changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
+    changed = {**RECORDS, "symbols": [[symbol("h")], *RECORDS["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
-    for each in (batch, later):
-        build_index(store, each)
+    for indexed in (batch, later):
+        build_index(store, indexed)
     terms = store.root / "indexes" / "terms"
     own = {_output(batch, "symbols").shards[0].digest, _output(later, "symbols").shards[0].digest}
-    (gone,) = own - {_output(later, "symbols").shards[0].digest}
+    (unused,) = own - {_output(later, "symbols").shards[0].digest}
     before = {path.name for path in terms.iterdir()}
     would = collect_garbage(store, keep=1, is_dry=True)
     assert {path.name for path in (store.root / "indexes").iterdir()} == {batch.id, later.id, "terms"}
     assert collect_garbage(store, keep=1) == would
     assert {path.name for path in (store.root / "indexes").iterdir()} == {later.id, "terms"}
-    assert {path.name for path in terms.iterdir()} == before - {gone}
+    assert {path.name for path in terms.iterdir()} == before - {unused}
     assert verify_index(store, later).terms == 8
 
 

@@ -1,4 +1,4 @@
-"""A database in memory: what is put in comes out, in a forked process too, and junk is refused."""
+"""Tests of the database in memory: it returns stored pairs, also in a forked process, and rejects invalid files."""
 
 from __future__ import annotations
 

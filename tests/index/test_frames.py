@@ -1,4 +1,4 @@
-"""What frames post, out of records at hand or of their lines; and what is read of the frames that an index names."""
+"""Tests of frames: the terms that they post, from records or their lines, and the reading of frames from an index."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ SOME: list[Record] = [
     diagnostic("E1", "hint"),
     metric("loc", 3),
 ]
-ASKED = RecordFilter(names=("f",))
+FILTER = RecordFilter(names=("f",))
 
-# Frames that are ended, counted on from where a record begins, and by how many bytes it ends before or behind that.
+# The end of a line: the number of frames after its first one, and its distance in bytes from the end of that frame.
 ends = st.tuples(st.integers(0, 3), st.integers(-2, 2))
 records = st.tuples(st.sampled_from(SOME), st.none() | ends)
 items = st.tuples(st.sampled_from(["new", "kept", "kept"]), st.lists(records, max_size=6))
@@ -51,7 +51,7 @@ def _line(record: Record) -> bytes:
 
 
 def _padded_record(record: Record, at: int, end: tuple[int, int] | None) -> Record:
-    """A record whose line, which begins at a byte of its shard, ends where it is told, if it is not too long for it."""
+    """Return a record whose line begins at byte `at` of its shard and ends as given, unless it is too long for that."""
     if end is None:
         return record
     missing = (at // FRAME_BYTES + 1 + end[0]) * FRAME_BYTES + end[1] - at - len(_line(record))
@@ -61,23 +61,23 @@ def _padded_record(record: Record, at: int, end: tuple[int, int] | None) -> Reco
 def _make_records(
     drawn: Sequence[tuple[str, list[tuple[Record, tuple[int, int] | None]]]],
 ) -> list[EncodedRecords | ReusedRecords]:
-    said: list[EncodedRecords | ReusedRecords] = []
+    encoded: list[EncodedRecords | ReusedRecords] = []
     at = 0
-    for how, wanted in drawn:
-        made: list[Record] = []
+    for how, drawn_records in drawn:
+        new_records: list[Record] = []
         lines = b""
-        for record, end in wanted:
-            made.append(_padded_record(record, at + len(lines), end))
-            lines += _line(made[-1])
+        for record, end in drawn_records:
+            new_records.append(_padded_record(record, at + len(lines), end))
+            lines += _line(new_records[-1])
         at += len(lines)
-        said.append(
+        encoded.append(
             ReusedRecords(lines)
             if how == "kept"
-            else EncodedRecords(lines, made, [*map(type, made)])
-            if made
+            else EncodedRecords(lines, new_records, [*map(type, new_records)])
+            if new_records
             else NO_RECORDS
         )
-    return said
+    return encoded
 
 
 def _terms(posted: FrameTerms) -> dict[bytes, bytes]:
@@ -89,16 +89,16 @@ def _terms(posted: FrameTerms) -> dict[bytes, bytes]:
 def test_frames_post_the_same_terms_from_records_as_from_lines(
     drawn: list[tuple[str, list[tuple[Record, tuple[int, int] | None]]]],
 ) -> None:
-    """Of items that are empty, of some lines, of several frames, that end where a frame does or beside it."""
-    said = _make_records(drawn)
-    lines = b"".join(each.lines for each in said)
+    """Items may be empty, have some lines or several frames, and end exactly at the end of a frame or next to it."""
+    encoded = _make_records(drawn)
+    lines = b"".join(item_records.lines for item_records in encoded)
     frames = FrameWriter().encode(lines)
     sizes = [place.bytes for place in iter_places(frames, len(lines))]
-    of_frames = [*iter_frames(frames, len(lines))]
-    at_hand = [*terms_by_frame(said, sizes)]
-    assert len(at_hand) == len(of_frames)
-    for posted, written in zip(at_hand, of_frames, strict=True):
-        assert _terms(posted) == _terms(line_terms(written))
+    line_blocks = [*iter_frames(frames, len(lines))]
+    posted_terms = [*terms_by_frame(encoded, sizes)]
+    assert len(posted_terms) == len(line_blocks)
+    for posted, lines_of_frame in zip(posted_terms, line_blocks, strict=True):
+        assert _terms(posted) == _terms(line_terms(lines_of_frame))
 
 
 def test_invalid_reused_lines_are_rejected() -> None:
@@ -121,7 +121,7 @@ def _shard(batch: BatchDir) -> tuple[MergedOutputs, TaskOutput]:
 
 def _answer(store: StoreDir, batch: BatchDir, note: bool = True) -> bytes:
     records = BatchRecords(store, batch, pytest.fail if note else None)
-    return msgspec.json.encode([*records.iter_records("symbols", ASKED)])
+    return msgspec.json.encode([*records.iter_records("symbols", FILTER)])
 
 
 def test_selected_frames_match_the_full_shard(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,10 @@ def test_index_with_nonexistent_frames_hides_no_record(store: StoreDir, monkeypa
 
 
 def test_flipped_byte_in_a_frame_is_reported_or_harmless(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anywhere in a shard file, of which the index leads to some frames. What is told ends a command with status 4."""
+    """The byte may be anywhere in a shard file, of which the index selects some frames.
+
+    The reported error has exit status 4.
+    """
     frame_lines(monkeypatch)
     batch = make_saying(store, 3, {"symbols": [[symbol("f" if item % 3 else "g"), symbol("h")] for item in range(3)]})
     build_index(store, batch)
@@ -168,19 +171,19 @@ def test_flipped_byte_in_a_frame_is_reported_or_harmless(store: StoreDir, monkey
     path = outputs.shard_path(output, 0)
     sound = path.read_bytes()
     trailer = outputs.trailer(output, 0)
-    told: dict[int, StoreCorrupt] = {}
+    errors: dict[int, StoreCorrupt] = {}
     for at in range(len(sound)):
         path.write_bytes(sound[:at] + bytes([sound[at] ^ 1 << at % 8]) + sound[at + 1 :])
         try:
             assert _answer(store, batch) == expected
         except StoreCorrupt as error:
-            told[at] = error
-    assert {error.exit_status for error in told.values()} == {4}
+            errors[at] = error
+    assert {error.exit_status for error in errors.values()} == {4}
     frames = enumerate(iter_frames(sound[: trailer.length], trailer.bytes))
-    asked = [frame for frame, lines in frames if b'"name":"f"' in lines]
-    assert asked == [2, 4]
-    of_frames = {at for at in told if at < trailer.length}
+    selected = [frame for frame, lines in frames if b'"name":"f"' in lines]
+    assert selected == [2, 4]
+    in_frames = {at for at in errors if at < trailer.length}
     offsets = trailer.offsets
-    able = {at for frame in asked for at in range(offsets[frame], offsets[frame + 1])}
-    assert of_frames <= able, "no others are read"
-    assert len(of_frames) > 0.9 * len(able), "but for bits that mean nothing"
+    in_selected = {at for frame in selected for at in range(offsets[frame], offsets[frame + 1])}
+    assert in_frames <= in_selected, "a frame that the index does not name was read"
+    assert len(in_frames) > 0.9 * len(in_selected), "more than the few unused bits were not checked"

@@ -1,4 +1,4 @@
-"""An index stands on the base of an older one, and an overlay holds what that does not know."""
+"""Tests of incremental indexes: an index reuses the base of an older one, and its overlay has the differences."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from .batches import (
 ITEMS = 20 * SHARD_ITEMS
 
 Symbols = dict[int, str]
-"""By item, the name of the symbol that it has now instead of its own."""
+"""The new name of the symbol of each changed item."""
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreDir:
-    """One whose shard files have a frame for each record."""
+    """A store whose shard files have a frame for each record."""
     frame_lines(monkeypatch)
     return make_store(tmp_path)
 
@@ -55,12 +55,12 @@ def is_cut_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 def _make(
     store: StoreDir, second: int, changed: Symbols, bases: Sequence[BatchDir] = (), *, lints: bool = True
 ) -> BatchDir:
-    """A batch of 20 shards, each of which says something of symbols, and of lint."""
-    said: Mapping[str, Sequence[Sequence[Record]]] = {
+    """Make a batch of 20 shards with records of symbols and lint."""
+    records: Mapping[str, Sequence[Sequence[Record]]] = {
         "symbols": [[symbol(changed.get(item, f"s{item}"))] for item in range(ITEMS)],
         "lint": [[diagnostic(f"E{item}")] if lints else [] for item in range(ITEMS)],
     }
-    return make_saying(store, ITEMS, said, second=second, bases=tuple(base.id for base in bases))
+    return make_saying(store, ITEMS, records, second=second, bases=tuple(base.id for base in bases))
 
 
 def _directory(store: StoreDir, batch: BatchDir) -> Path:
@@ -69,7 +69,7 @@ def _directory(store: StoreDir, batch: BatchDir) -> Path:
 
 
 def _base(store: StoreDir, batch: BatchDir) -> int:
-    """Which file the base of its index is."""
+    """Return the inode of the base of the index."""
     return (_directory(store, batch) / BASE).stat().st_ino
 
 
@@ -87,7 +87,7 @@ def _find_frames(store: StoreDir, batch: BatchDir, name: str) -> list[Sequence[i
 
 @pytest.mark.usefixtures("is_cut_small")
 def test_changes_since_the_base_go_into_an_overlay(store: StoreDir) -> None:
-    """Of each of several edits in a row: all that changed, and nothing twice."""
+    """The overlay of each of several successive edits contains every change exactly once."""
     first = _make(store, 0, {})
     assert build_index(store, first).reused == 0
     before, changed = first, Symbols()
@@ -95,19 +95,19 @@ def test_changes_since_the_base_go_into_an_overlay(store: StoreDir) -> None:
         changed = {**changed, 6 * number: "new"}
         batch = _make(store, number + 1, changed, [before])
         answer = build_index(store, batch)
-        made = (answer.shard_files, answer.reused, answer.postings, answer.decoded)
-        assert made == (40, 39 - number, SHARD_ITEMS * (number + 1), 1)
+        counts = (answer.shard_files, answer.reused, answer.postings, answer.decoded)
+        assert counts == (40, 39 - number, SHARD_ITEMS * (number + 1), 1)
         assert (_base(store, batch), _has_overlay(store, batch)) == (_base(store, first), True)
         assert verify_index(store, batch).shard_files == 40
         at_first = [[0] if shard in range(0, 2 * number + 1, 2) else [] for shard in range(20)]
         assert _find_frames(store, batch, "new") == at_first
-        assert not any(_find_frames(store, batch, "s0")), "it is dead"
+        assert not any(_find_frames(store, batch, "s0")), "a replaced posting was returned"
         assert _find_frames(store, batch, "s1") == [[1], *[[]] * 19]
         before = batch
 
 
 def test_many_changes_produce_a_new_base(store: StoreDir) -> None:
-    """One shard file more than a tenth of 40."""
+    """The changes are one shard file more than a tenth of 40."""
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {SHARD_ITEMS * shard: "new" for shard in range(5)}, [first])
@@ -126,22 +126,22 @@ def test_many_dead_postings_produce_a_new_base(store: StoreDir) -> None:
 def test_unchanged_batch_has_no_overlay(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
-    again = _make(store, 1, {}, [first])
-    answer = build_index(store, again)
-    assert (answer.reused, answer.bytes, _has_overlay(store, again)) == (40, 0, False)
-    assert _base(store, again) == _base(store, first)
-    assert build_index(store, again).reused == 40, "it stands on itself"
-    assert build_index(store, again, rebuilds=True).reused == 0
-    assert verify_index(store, again).terms == 2 * ITEMS
+    second = _make(store, 1, {}, [first])
+    answer = build_index(store, second)
+    assert (answer.reused, answer.bytes, _has_overlay(store, second)) == (40, 0, False)
+    assert _base(store, second) == _base(store, first)
+    assert build_index(store, second).reused == 40, "the index does not reuse its own base"
+    assert build_index(store, second, rebuilds=True).reused == 0
+    assert verify_index(store, second).terms == 2 * ITEMS
 
 
 def test_index_reuses_the_nearest_base(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
-    other = _make(store, 1, dict.fromkeys(range(ITEMS), "new"))
-    build_index(store, other)
+    changed_batch = _make(store, 1, dict.fromkeys(range(ITEMS), "new"))
+    build_index(store, changed_batch)
     without = _make(store, 2, {})
-    batch = _make(store, 3, {0: "new"}, [without, other, first])
+    batch = _make(store, 3, {0: "new"}, [without, changed_batch, first])
     assert build_index(store, batch).reused == 39
     assert _base(store, batch) == _base(store, first)
 
@@ -149,7 +149,7 @@ def test_index_reuses_the_nearest_base(store: StoreDir) -> None:
 @pytest.mark.parametrize("name", [BASE, "index.json"])
 @pytest.mark.parametrize("is_cut", [False, True])
 def test_index_never_reuses_a_damaged_base(store: StoreDir, name: str, is_cut: bool) -> None:
-    """Whoever has that base already says so, and the next one that is made has a new base."""
+    """Batches that share the damaged base report it. The next index gets a new base."""
     first = _make(store, 0, {})
     build_index(store, first)
     second = _make(store, 1, {0: "new"}, [first])
@@ -212,19 +212,19 @@ def test_posting_without_a_slot_is_damage(store: StoreDir) -> None:
 
 
 def test_base_removed_during_a_build_is_not_reused(store: StoreDir) -> None:
-    """Another process makes a newer index of the same batch meanwhile, which takes the older one away."""
+    """Another process meanwhile builds a newer index of the same batch, which removes the older one."""
     batch = _make(store, 0, {})
     (path,) = (path for path in batch.root.glob("outputs/*/symbols/000000-*"))
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     build_index(store, batch)
-    meanwhile: list[IndexAnswer] = []
+    other_answers: list[IndexAnswer] = []
 
     def make_another(_: str) -> None:
-        if not meanwhile:
-            meanwhile.append(build_index(store, batch))
+        if not other_answers:
+            other_answers.append(build_index(store, batch))
 
     answer = build_index(store, batch, note=make_another)
     path.write_bytes(whole)
-    assert (len(meanwhile), answer.reused, answer.shard_files) == (1, 0, 39)
+    assert (len(other_answers), answer.reused, answer.shard_files) == (1, 0, 39)
     assert _find_frames(store, batch, "s4") == [None, [1], *[[]] * 18]

@@ -1,4 +1,4 @@
-"""Keys, values and terms files of an index, byte by byte."""
+"""Tests of keys, values and terms files of an index, byte by byte."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FILE = (
 )
 CRC = zlib.crc32(FILE).to_bytes(4, "little")
 
-# Long ones too, which differ behind what a key holds of them.
+# Some names are long and differ only after the part that a key contains.
 names = st.text(max_size=6) | st.builds(
     lambda start, end: start * 401 + end, st.sampled_from("aä"), st.text(max_size=2)
 )
@@ -124,10 +124,10 @@ def test_records_post_the_expected_terms() -> None:
         b"rf": b"\0\0\0\0",
         b"ta/b.py": b"\2\0\0\0",
     }
-    at_hand = collect_terms(record_terms(records, list(map(type, records))) for records in items)
-    written = collect_terms(line_terms(_lines(*records)) for records in items)
-    assert at_hand.frames_by_key() == written.frames_by_key() == terms
-    assert [*at_hand.frames_by_key()] == sorted(terms)
+    from_records = collect_terms(record_terms(records, list(map(type, records))) for records in items)
+    from_lines = collect_terms(line_terms(_lines(*records)) for records in items)
+    assert from_records.frames_by_key() == from_lines.frames_by_key() == terms
+    assert [*from_records.frames_by_key()] == sorted(terms)
     assert line_terms(b'{"kind":"yet unknown","whatever":[1]}\n') == record_terms([], [])
 
 
@@ -169,20 +169,20 @@ def test_terms_file_of_another_shard_is_rejected() -> None:
 def test_postings_round_trip(slot: int, items: int) -> None:
     values = keys.encode_postings(slot, items)
     assert values == [struct.pack("<Q", slot << 32 | item) for item in range(items)]
-    others = keys.encode_postings(slot ^ 1, 1)
-    assert keys.frames_by_slot([b"".join(values), *others, *values]) == {slot: [*range(items)], slot ^ 1: [0]}
+    other_postings = keys.encode_postings(slot ^ 1, 1)
+    assert keys.frames_by_slot([b"".join(values), *other_postings, *values]) == {slot: [*range(items)], slot ^ 1: [0]}
 
 
 @given(st.lists(st.sets(names, max_size=4), max_size=5))
-def test_terms_files_round_trip(of_items: list[set[str]]) -> None:
-    terms = collect_terms(record_terms([*map(symbol, each)], [Symbol]) for each in of_items)
+def test_terms_files_round_trip(names_by_item: list[set[str]]) -> None:
+    terms = collect_terms(record_terms([*map(symbol, item_names)], [Symbol]) for item_names in names_by_item)
     read = decode_terms(encode_terms(DIGEST, terms), DIGEST)
     assert read == terms
     assert read.frames_by_key() == {
         keys.make_key(keys.SYMBOL_TAG, name.encode()): b"".join(
-            struct.pack("<I", item) for item, each in enumerate(of_items) if name in each
+            struct.pack("<I", item) for item, item_names in enumerate(names_by_item) if name in item_names
         )
-        for name in set[str]().union(*of_items)
+        for name in set[str]().union(*names_by_item)
     }
 
 
@@ -200,11 +200,11 @@ def test_terms_file_with_a_wrong_count_is_rejected() -> None:
 
 @given(st.binary(max_size=60))
 def test_forged_terms_file_is_rejected_or_decoded(middle: bytes) -> None:
-    said = b"cbterms\x02" + b"\xab" * 32 + middle
+    data = b"cbterms\x02" + b"\xab" * 32 + middle
     with contextlib.suppress(ValueError):
-        decode_terms(said + zlib.crc32(said).to_bytes(4, "little"), DIGEST)
+        decode_terms(data + zlib.crc32(data).to_bytes(4, "little"), DIGEST)
 
 
 def test_last_component_of_a_long_name_is_found_in_linear_time() -> None:
-    """Not in the square of its length, which were an hour."""
+    """The time must not be quadratic in the length, which would be an hour."""
     assert keys.last_component("a" * 10**6 + ".") == ""

@@ -1,4 +1,4 @@
-"""Who is killed making an index, or is refused a write, leaves the old one, a new one or none, and no part of one."""
+"""Tests of killed or refused builds of an index: they leave the old index, the new one or none, but no part of one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", params=["first", "first, in parts", "another, in parts"])
 def old(request: pytest.FixtureRequest) -> Iterator[Disk]:
-    """A store with a batch, which has no index yet or one."""
+    """A store with a batch that has no index yet, or one."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     make_merged(store, [b"a", b"bb"])
@@ -50,14 +50,14 @@ def _build_index(store: StoreDir) -> None:
 
 
 def _check(disk: Disk, *, had_one: bool) -> None:
-    """The index is sound and what the records say, where there is one; and the next one is made."""
+    """Check that an existing index is sound and equals the records, and that a new one can be built."""
     store = open_store(RealFiles(disk.calls()), PLACE)
     (batch_id,) = batch_ids(store)
     batch = open_batch(store, batch_id)
-    there = open_index(store, batch_id)
-    assert there is not None or not had_one
-    if there is not None:
-        there.check()
+    index = open_index(store, batch_id)
+    assert index is not None or not had_one
+    if index is not None:
+        index.check()
         verify_index(store, batch)
     _build_index(store)
     assert len(list_generations(store, batch_id)) == 1
@@ -73,7 +73,7 @@ def _has_index(disk: Disk) -> bool:
 
 @pytest.mark.parametrize("seed", [None, 1])
 def test_build_killed_at_any_call_leaves_a_sound_index_or_none(old: Disk, seed: int | None) -> None:
-    """Then power is lost, or not."""
+    """The check is made with and without a power loss after the kill."""
     had_one = _has_index(old)
     for at in range(1000):
         disk = pickle.loads(pickle.dumps(old))

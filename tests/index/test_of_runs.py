@@ -1,4 +1,4 @@
-"""`run` makes the index where it is told to, and only when there is something new."""
+"""Tests of indexes that `run` builds: only if configured, and only if something changed."""
 
 from __future__ import annotations
 
@@ -37,30 +37,34 @@ def test_run_builds_an_index_if_configured(tree: Path, tmp_path: Path) -> None:
     with inline():
         first = run(tree, tmp_path / "store")
         assert verify_index(first.store, first.batch).terms > 5
-        again = run(tree, tmp_path / "store")
-        assert (again.batch.id, list_generations(again.store, again.batch.id)) == (first.batch.id, [1]), (
-            "nothing is new"
+        repeated = run(tree, tmp_path / "store")
+        assert (repeated.batch.id, list_generations(repeated.store, repeated.batch.id)) == (first.batch.id, [1]), (
+            "an unchanged tree got a new index"
         )
         (tree / "b.py").write_text("def h():\n    return 1\n", encoding="utf-8")
         second = run(tree, tmp_path / "store")
     assert verify_index(second.store, second.batch).damaged == 0
-    asked = RecordFilter(names=("h",))
+    record_filter = RecordFilter(names=("h",))
     assert [
-        len(list(search_records(open_batch_query(each.store, each.batch.id), asked).result)) for each in (first, second)
+        len(list(search_records(open_batch_query(result.store, result.batch.id), record_filter).result))
+        for result in (first, second)
     ] == [0, 1]
 
 
 def test_workers_provide_the_terms_of_an_index(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of files that they work on, and of those besides of which results are taken over; nothing is decoded for it."""
+    """They provide terms for files that they process and for shards with reused results.
+
+    Nothing is decoded for the index.
+    """
     frame_lines(monkeypatch)
     monkeypatch.setattr("codebatch.index.build._decode_shard", lambda *_: pytest.fail("a shard is decoded"))
     with inline():
         run(tree, tmp_path / "store")
         (tree / "b.py").write_text("import a\n\n\ndef h():\n    return 1\n", encoding="utf-8")
-        ran = run(tree, tmp_path / "store")
+        result = run(tree, tmp_path / "store")
     monkeypatch.undo()
-    assert ran.executed.reused > 0
-    assert verify_index(ran.store, ran.batch).terms > 5
+    assert result.executed.reused > 0
+    assert verify_index(result.store, result.batch).terms > 5
 
 
 def test_unwritable_terms_fail_no_run(tree: Path, tmp_path: Path) -> None:
@@ -74,35 +78,36 @@ def test_unwritable_terms_fail_no_run(tree: Path, tmp_path: Path) -> None:
 def test_run_builds_no_index_by_default(tree: Path, tmp_path: Path) -> None:
     (tree / "codebatch.toml").unlink()
     with inline():
-        ran = run(tree, tmp_path / "store")
-    assert [path.name for path in (ran.store.root / "indexes").iterdir()] == []
+        result = run(tree, tmp_path / "store")
+    assert [path.name for path in (result.store.root / "indexes").iterdir()] == []
 
 
 _NAMES = ("f", "g", "Long", "x_1")
 
 
-def _edit(tree: Path, chance: random.Random, files: int) -> None:
-    """So many files are added, changed or deleted."""
+def _edit(tree: Path, generator: random.Random, files: int) -> None:
+    """Add, change or delete files."""
     for _ in range(files):
-        path = tree / f"{chance.choice('abcd')}{chance.randrange(40)}.py"
-        if path.exists() and chance.random() < 0.3:
+        path = tree / f"{generator.choice('abcd')}{generator.randrange(40)}.py"
+        if path.exists() and generator.random() < 0.3:
             path.unlink()
         else:
-            one, other = chance.choices(_NAMES, k=2)
-            imported = f"import {chance.choice('abcd')}{chance.randrange(40)}\n"
+            class_name, method_name = generator.choices(_NAMES, k=2)
+            imported = f"import {generator.choice('abcd')}{generator.randrange(40)}\n"
             path.write_text(
-                f"{imported}\n\nclass {one}:\n    def {other}(self):\n        return {one}()\n", encoding="utf-8"
+                f"{imported}\n\nclass {class_name}:\n    def {method_name}(self):\n        return {class_name}()\n",
+                encoding="utf-8",
             )
 
 
-def _questions(chance: random.Random) -> Iterator[RecordFilter]:
+def _questions(generator: random.Random) -> Iterator[RecordFilter]:
     for _ in range(6):
-        name = chance.choice((*_NAMES, "nope")) + chance.choice(("", "*"))
-        yield chance.choice(
+        name = generator.choice((*_NAMES, "nope")) + generator.choice(("", "*"))
+        yield generator.choice(
             (
                 RecordFilter(names=(name,)),
                 RecordFilter(targets=(name,)),
-                RecordFilter(codes=(chance.choice(("F401", "F*", "D", "D*", "nope")),)),
+                RecordFilter(codes=(generator.choice(("F401", "F*", "D", "D*", "nope")),)),
             )
         )
 
@@ -111,24 +116,24 @@ def _questions(chance: random.Random) -> Iterator[RecordFilter]:
 def test_answers_with_incremental_indexes_match_answers_without(
     tree: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each stands on those before it; now and then the pipeline is another one. Frames are of few lines."""
-    chance = random.Random(seed)
-    monkeypatch.setattr("codebatch.protocol.record_frames.FRAME_BYTES", chance.choice((1, 200, 1000)))
+    """Each index reuses those before it. Sometimes the pipeline changes. Frames have few lines."""
+    generator = random.Random(seed)
+    monkeypatch.setattr("codebatch.protocol.record_frames.FRAME_BYTES", generator.choice((1, 200, 1000)))
     (tree / "codebatch.toml").write_text(
         '[index]\nbuild = "run"\n[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n', encoding="utf-8"
     )
-    _edit(tree, chance, 100)
+    _edit(tree, generator, 100)
     known = 0
     for _ in range(6):
-        _edit(tree, chance, 1)
+        _edit(tree, generator, 1)
         with inline():
-            ran = run(tree, tmp_path / "store", pipeline=chance.choice(("full", "full", "full", "analyze")))
-        directory = ran.store.root / "indexes" / ran.batch.id
+            result = run(tree, tmp_path / "store", pipeline=generator.choice(("full", "full", "full", "analyze")))
+        directory = result.store.root / "indexes" / result.batch.id
         known += len(list(directory.glob("*/overlay-000000.*")))
-        verify_index(ran.store, ran.batch)
-        with_index = BatchRecords(ran.store, ran.batch, pytest.fail)
-        without = BatchRecords(ran.store, ran.batch)
-        for asked in _questions(chance):
+        verify_index(result.store, result.batch)
+        with_index = BatchRecords(result.store, result.batch, pytest.fail)
+        without = BatchRecords(result.store, result.batch)
+        for record_filter in _questions(generator):
             tasks = without.task_names
-            assert [*with_index.iter_by_path(tasks, asked)] == [*without.iter_by_path(tasks, asked)]
+            assert [*with_index.iter_by_path(tasks, record_filter)] == [*without.iter_by_path(tasks, record_filter)]
     assert known > 0

@@ -1,4 +1,4 @@
-"""A layer in parts: what is looked for is found in whichever it is, and no other one is read."""
+"""Tests of index layers in several parts: a key is found in any part, and no other part is read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ lookups = key_bytes.map(lambda key: TermLookup(key, is_prefix=False)) | st.build
 
 
 class _Files(RealFiles):
-    """Takes note of what is read, and does not wait for the disk."""
+    """Files that record reads and do not wait for the disk."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,27 +74,29 @@ def _holds(lookup: TermLookup, key: bytes) -> bool:
     return key.startswith(lookup.key) and lookup.first <= key and (not lookup.last or key <= lookup.last)
 
 
-@settings(max_examples=60, deadline=None)  # It writes some files.
-@given(posted=st.dictionaries(key_bytes, postings, max_size=20), asked=st.lists(lookups, max_size=3))
+@settings(max_examples=60, deadline=None)  # each example writes files
+@given(posted=st.dictionaries(key_bytes, postings, max_size=20), chosen=st.lists(lookups, max_size=3))
 def test_lookup_reads_only_the_parts_that_contain_its_key(
-    root: Path, posted: dict[bytes, set[tuple[int, int]]], asked: list[TermLookup]
+    root: Path, posted: dict[bytes, set[tuple[int, int]]], chosen: list[TermLookup]
 ) -> None:
     parts = _written(root, _pairs(posted))
     files = _Files()
     layer = LayerReader(files, root, "base", IndexLayer(parts=parts, slots=SLOTS))
-    matching = {key for key in posted if any(_holds(lookup, key) for lookup in asked)}
-    found = {(digest, frame) for digest, frames in layer.find(asked) for frame in frames}
-    assert found == {(SLOTS[slot], frame) for key in matching for slot, frame in posted[key]}
+    matching = {key for key in posted if any(_holds(lookup, key) for lookup in chosen)}
+    returned = {(digest, frame) for digest, frames in layer.find(chosen) for frame in frames}
+    assert returned == {(SLOTS[slot], frame) for key in matching for slot, frame in posted[key]}
     starts = [part.first for part in parts]
     needed = {sum(start <= key for start in starts) for key in matching}
-    assert len(files.asked) == len({*files.asked}) <= len(needed) + len(asked), "but one that just may hold it"
+    assert len(files.asked) == len({*files.asked}) <= len(needed) + len(chosen), (
+        "more parts were read than can contain the keys"
+    )
     everything = {(key, SLOTS.index(digest), frame) for key, digest, frames in layer.iter_posted() for frame in frames}
     assert everything == {(key, slot, frame) for key in posted for slot, frame in posted[key]}
     layer.close()
 
 
 def test_part_is_filled_up_to_its_limit(root: Path) -> None:
-    """But where one value has more."""
+    """A single value that exceeds the limit gets its own part."""
     pairs = {b"%02d" % number: bytes(8 * (20 if number == 5 else 1)) for number in range(10)}
     parts = _written(root, pairs)
     assert [part.first for part in parts] == [b"00", b"03", b"05", b"06", b"09"]
@@ -106,13 +108,13 @@ def test_part_that_begins_with_the_last_searched_key_is_read(root: Path) -> None
     parts = _written(root, _pairs({key: {(0, frame)} for frame, key in enumerate(keys)}))
     assert [part.first for part in parts] == [b"a", b"bb"]
     layer = LayerReader(RealFiles(), root, "base", IndexLayer(parts=parts, slots=SLOTS))
-    found = layer.find([TermLookup(b"b", is_prefix=True, first=b"b", last=b"bb")])
-    assert sorted(frame for _, frames in found for frame in frames) == [2, 3]
+    returned = layer.find([TermLookup(b"b", is_prefix=True, first=b"b", last=b"bb")])
+    assert sorted(frame for _, frames in returned for frame in frames) == [2, 3]
 
 
 @pytest.mark.parametrize("first", [b"a", b"az", b"c", b"zz"])
 def test_part_with_a_wrong_first_key_is_damage(root: Path, first: bytes) -> None:
-    """Of two parts the second is said to begin elsewhere, behind the ends of its keys or within those before it."""
+    """The recorded first key of the second part is behind its keys, or within those of the first part."""
     parts = _written(root, dict.fromkeys((b"a", b"ab", b"b", b"bb", b"bc", b"bd"), bytes(8)))
     assert [part.first for part in parts] == [b"a", b"bb"]
     forged = (parts[0], LayerPart(first=first, length=parts[1].length, crc32=parts[1].crc32, content=parts[1].content))

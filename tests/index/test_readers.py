@@ -1,4 +1,4 @@
-"""Whoever reads an index, and whatever befalls it meanwhile: answers are whole, or it is said why there is none."""
+"""Tests of readers of an index during changes: answers are complete, or an error says why there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codebatch.store.batches.store_directory import StoreDir
 
 from .batches import cut_small, make_saying, make_store, symbol
 
-ASKED = RecordFilter(names=("f",))
+FILTER = RecordFilter(names=("f",))
 ITEMS = 40
 
 
@@ -29,10 +29,12 @@ ITEMS = 40
 def indexed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[StoreDir, BatchDir]]:
-    """A third of 40 items holds what is asked for; the names of the others fill some pages."""
+    """A store and its indexed batch. A third of its items has the searched name; the names of the others fill pages."""
     store = make_store(tmp_path_factory.mktemp("indexed"))
-    said = [[symbol("f" if item % 3 == 0 else f"s{item}"), *map(symbol, _filler_names(item))] for item in range(ITEMS)]
-    batch = make_saying(store, ITEMS, {"symbols": said})
+    records = [
+        [symbol("f" if item % 3 == 0 else f"s{item}"), *map(symbol, _filler_names(item))] for item in range(ITEMS)
+    ]
+    batch = make_saying(store, ITEMS, {"symbols": records})
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "one part":
             cut_small(patch)
@@ -45,7 +47,7 @@ def _filler_names(item: int) -> list[str]:
 
 
 def _answer(records: BatchRecords) -> bytes:
-    return msgspec.json.encode([*records.iter_records("symbols", ASKED)])
+    return msgspec.json.encode([*records.iter_records("symbols", FILTER)])
 
 
 def _whole(indexed: tuple[StoreDir, BatchDir]) -> bytes:
@@ -53,11 +55,11 @@ def _whole(indexed: tuple[StoreDir, BatchDir]) -> bytes:
 
 
 def _query_in_new_process(root: str, batch_id: str, expected: bytes) -> None:
-    """What another process does. It ends with 1 where anything is told, or the answer is another one."""
+    """Query as another process. Exit with status 1 if anything is reported or the answer differs."""
     store = open_store(Path(root))
-    told: list[str] = []
-    is_same = _answer(BatchRecords(store, open_batch(store, batch_id), told.append)) == expected
-    os._exit(0 if is_same and not told else 1)
+    notes: list[str] = []
+    is_same = _answer(BatchRecords(store, open_batch(store, batch_id), notes.append)) == expected
+    os._exit(0 if is_same and not notes else 1)
 
 
 def _query_in_forked_process(records: BatchRecords, expected: bytes) -> None:
@@ -90,7 +92,7 @@ def test_spawned_processes_read_during_a_rebuild(indexed: tuple[StoreDir, BatchD
 def test_reader_that_opens_during_a_rebuild_finds_the_new_index(
     indexed: tuple[StoreDir, BatchDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The old one goes between index.json and its part."""
+    """The old index is removed between the reads of index.json and of its part."""
     store, batch = indexed
     read = store.files.read_range
     built: list[Path] = []
@@ -108,7 +110,7 @@ def test_reader_that_opens_during_a_rebuild_finds_the_new_index(
 
 @pytest.fixture
 def locked(indexed: tuple[StoreDir, BatchDir]) -> Iterator[tuple[StoreDir, BatchDir]]:
-    """The store as one that nobody may write to."""
+    """A store without write permission."""
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in indexed[0].root.rglob("*")}
     for path, mode in modes.items():
         path.chmod(mode & ~0o222)
@@ -118,28 +120,31 @@ def locked(indexed: tuple[StoreDir, BatchDir]) -> Iterator[tuple[StoreDir, Batch
 
 
 def test_read_only_store_is_queried(locked: tuple[StoreDir, BatchDir], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may write all the same, so every function that does is out of order as well."""
+    """Root may write despite the permissions, so every function that writes is disabled as well."""
     store, batch = locked
     for name in ("write_atomic", "write_new", "write_volatile", "make_directory", "remove", "create_exclusive"):
-        monkeypatch.setattr(store.files, name, lambda *_: pytest.fail("something is written"))
+        monkeypatch.setattr(store.files, name, lambda *_: pytest.fail("a reader wrote to the store"))
     assert _answer(BatchRecords(store, batch, pytest.fail)) == _whole(locked)
 
 
 def test_damaged_shard_file_is_reported_with_an_index(indexed: tuple[StoreDir, BatchDir]) -> None:
-    """Every 10th byte of a trailer is flipped, or the file ends there: an answer is whole, or there is none."""
+    """Every 10th byte of a trailer is flipped, or the file is truncated there.
+
+    The answer must be complete or an error.
+    """
     store, batch = indexed
     expected = _whole(indexed)
     (path,) = batch.root.glob("outputs/*/symbols/000001-*")
     sound = path.read_bytes()
     start = int.from_bytes(sound[-12:-8], "little")
-    told = 0
+    error_count = 0
     for at in range(len(sound) - start, len(sound), 10):
         for data in (sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :], sound[:at]):
             path.write_bytes(data)
             try:
                 assert _answer(BatchRecords(store, batch, pytest.fail)) == expected
             except StoreCorrupt:
-                told += 1
+                error_count += 1
     path.write_bytes(sound)
-    assert told > 10
+    assert error_count > 10
     assert _answer(BatchRecords(store, batch, pytest.fail)) == expected

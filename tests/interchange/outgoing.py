@@ -1,4 +1,4 @@
-"""Findings that a test gives out: plain ones, and such as a hostile tree would have."""
+"""Findings for tests of exports: plain ones, and ones with hostile content."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def outgoing(
     message: str = "not used",
     place: tuple[int, int, int, int] = (3, 5, 3, 8),
 ) -> ExportedFinding:
-    """A finding with a fingerprint. `place`: line, column, end line, end column."""
+    """Return a finding with a fingerprint. `place` is line, column, end line, end column."""
     text, encoded = path_fields(path)
     line, column, end_line, end_column = place
-    found = Diagnostic(
+    diagnostic = Diagnostic(
         path=text,
         path_b64=encoded,
         line=line,
@@ -35,7 +35,7 @@ def outgoing(
         message=message,
         tool=tool,
     )
-    return ExportedFinding(found, path, fingerprint=f"{code}{line}".ljust(32, "0"))
+    return ExportedFinding(diagnostic, path, fingerprint=f"{code}{line}".ljust(32, "0"))
 
 
 FINDINGS = (
@@ -48,21 +48,21 @@ CONTENTS = {b"src/a.py": b"\xef\xbb\xbfone\ntwo\n    three\nfour\n", HOSTILE_PAT
 
 
 def told(*findings: ExportedFinding, incomplete: str = "") -> ExportedFindings:
-    """What goes out, of two tools of which one's version is known."""
+    """Return findings to export, with two tools, one of which has a version."""
     return ExportedFindings(
         findings=findings or FINDINGS, tools={"codebatch": "", "ruff": "0.17.5"}, incomplete=incomplete
     )
 
 
 class Held(BatchSources):
-    """Sources of some contents alone."""
+    """Sources of some given contents only."""
 
     def __init__(self, contents: dict[bytes, bytes]) -> None:
         self.lost = set()
         self._contents = contents
 
     def content(self, path: bytes) -> bytes | None:
-        found = self._contents.get(path)
-        if found is None:
+        data = self._contents.get(path)
+        if data is None:
             self.lost.add(path)
-        return found
+        return data

@@ -1,4 +1,4 @@
-"""Each form byte by byte, and what a hostile tree may put into it."""
+"""Tests of the export formats, byte by byte, and with the contents of a hostile tree."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def with_paths(symbols: list[JsonRecord]) -> list[tuple[bytes, JsonRecord]]:
     return [(path_bytes(symbol), symbol) for symbol in symbols]
 
 
-def _sarif(asked: ExportedFindings) -> Export:
-    found = limit_findings_by_tool(group_by_tool(asked.findings, asked.tools))
-    return export_sarif(asked, found, {("ruff", "F401"): "an import that is not used"})
+def _sarif(exported: ExportedFindings) -> Export:
+    limited = limit_findings_by_tool(group_by_tool(exported.findings, exported.tools))
+    return export_sarif(exported, limited, {("ruff", "F401"): "an import that is not used"})
 
 
-def _sarif_runs(asked: ExportedFindings) -> list[dict[str, Any]]:
-    log = json.loads(_sarif(asked).data)
+def _sarif_runs(exported: ExportedFindings) -> list[dict[str, Any]]:
+    log = json.loads(_sarif(exported).data)
     SARIF.validate(log)
     runs = log["runs"]
     assert isinstance(runs, list)
@@ -87,7 +87,7 @@ def test_sarif_is_valid_and_preserves_all_members() -> None:
     assert unquote_to_bytes(place["artifactLocation"]["uri"]) == HOSTILE_PATH
     assert place["region"] == {"startLine": 1, "startColumn": 4, "endLine": 1, "endColumn": 6}
     assert hostile["message"]["text"] == HOSTILE
-    assert [each.get("baselineState") for each in (hostile, worse, hint)] == ["new", "updated", None]
+    assert [result.get("baselineState") for result in (hostile, worse, hint)] == ["new", "updated", None]
     assert (worse["level"], hint["level"], hint["properties"]) == ("note", "note", {"severity": "hint"})
     assert "region" not in hint["locations"][0]["physicalLocation"]
     assert "partialFingerprints" not in hint
@@ -208,15 +208,15 @@ ANY_FINDING = st.builds(
 @settings(max_examples=50, deadline=None)
 @given(st.lists(ANY_FINDING, min_size=1, max_size=4), st.binary(max_size=60))
 def test_exports_of_arbitrary_findings_are_valid(findings: list[ExportedFinding], content: bytes) -> None:
-    asked = told(*findings)
-    _sarif_runs(asked)
-    annotations = export_github(asked).data.decode().splitlines()
+    exported = told(*findings)
+    _sarif_runs(exported)
+    annotations = export_github(exported).data.decode().splitlines()
     assert [line.partition(" ")[0] in ("::error", "::warning", "::notice") for line in annotations] == [True] * len(
         findings
     )
     assert sum(len(file) for file in ET.fromstring(export_checkstyle(findings).data)) == len(findings)
     assert len(json.loads(export_gitlab(findings).data)) == len(findings)
-    rows = json.loads(export_rdjson(findings, Held({each.path: content for each in findings}).content).data)[
+    rows = json.loads(export_rdjson(findings, Held({finding.path: content for finding in findings}).content).data)[
         "diagnostics"
     ]
     positions = [position for row in rows for position in row["location"].get("range", {}).values()]

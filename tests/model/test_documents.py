@@ -1,4 +1,4 @@
-"""Documents on disk: golden bytes of each kind, and no cut, no flipped bit and no foreign byte is taken for one."""
+"""Documents on disk: golden bytes of each kind, and detection of truncation, flipped bits and foreign bytes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def _signed_document(body: bytes) -> bytes:
-    """A document by hand: `body` is the object without its closing brace."""
+    """Return a document with a valid checksum. `body` is the JSON object without its closing brace."""
     return body + b',"checksum":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
 
 
@@ -203,9 +203,9 @@ def test_deeply_nested_json_is_rejected() -> None:
 def test_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "batch.json"
     path.write_bytes(b"\xff")
-    with pytest.raises(StoreCorrupt, match=r"batch\.json is damaged: it does not end with its checksum") as told:
+    with pytest.raises(StoreCorrupt, match=r"batch\.json is damaged: it does not end with its checksum") as raised:
         read_document(RealFiles(), path, decode_batch, hint="remove it")
-    assert told.value.hint == "remove it"
+    assert raised.value.hint == "remove it"
     with pytest.raises(FileNotFoundError):
         read_document(RealFiles(), tmp_path / "nothing", decode_batch, hint="")
 

@@ -1,4 +1,4 @@
-"""Formats on disk: golden bytes, round trips, and a cut at every byte is noticed (SPEC.md "Documents")."""
+"""Formats on disk: golden bytes, round trips, and detection of truncation at every byte (SPEC.md "Documents")."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ def test_paths_of_a_plan_are_checked_and_part_of_its_digest() -> None:
     assert len({_planned().digest, restricted.digest, _planned((b"a",)).digest}) == 3
     with pytest.raises(ValueError, match="digest of the plan does not match"):
         decode_plan(encode_plan(msgspec.structs.replace(restricted, paths=(b"a",))))
-    for unsound in ((b"b", b"a"), (b"a", b"a"), (b"../a",), (b"/a",), (b"",)):
+    for invalid in ((b"b", b"a"), (b"a", b"a"), (b"../a",), (b"/a",), (b"",)):
         with pytest.raises(ValueError, match="unsafe or out of order"):
-            decode_plan(encode_plan(_planned(unsound)))
+            decode_plan(encode_plan(_planned(invalid)))
 
 
 def test_paths_restrict_items_to_themselves_and_their_descendants() -> None:
@@ -187,9 +187,9 @@ def test_inconsistent_plan_is_rejected() -> None:
 def test_inconsistent_commit_is_rejected() -> None:
     for outcome in COMMIT.outcomes:
         for start, end in ((-1, 1), (3, 3), (4, 3)) + (((4, 6),) if outcome.type == "failed" else ()):
-            untrue = msgspec.structs.replace(outcome, start=start, end=end)
+            altered = msgspec.structs.replace(outcome, start=start, end=end)
             with pytest.raises(ValueError, match="impossible range"):
-                decode_commit(encode_commit(msgspec.structs.replace(COMMIT, outcomes=(untrue,))))
+                decode_commit(encode_commit(msgspec.structs.replace(COMMIT, outcomes=(altered,))))
 
 
 @pytest.mark.parametrize("path", [b"", b"/a", b"a//b", b"a/../b", b"..", b".", b"a/.", b"a\0b", b"x" * 70_000])
@@ -218,11 +218,11 @@ def test_index_lines_are_validated_together_as_individually(
     if is_sorted:
         entries.sort()
     paths = [entry.path for entry in entries]
-    is_sound = all(map(is_safe_path, paths)) and paths == sorted(set(paths))
+    is_valid = all(map(is_safe_path, paths)) and paths == sorted(set(paths))
     for entry in entries:
         is_named = re.fullmatch("[0-9a-f]{64}", entry.object) or (entry.kind == "submodule" and not entry.object)
-        is_sound = is_sound and entry.size >= 0 and bool(is_named)
-    if is_sound:
+        is_valid = is_valid and entry.size >= 0 and bool(is_named)
+    if is_valid:
         assert decode_entries(encode_entries(entries)) == entries
     else:
         with pytest.raises(ValueError, match=r"line \d: "):
@@ -266,10 +266,10 @@ def test_item_is_returned_before_later_blocks_are_read() -> None:
     def blocks() -> Iterator[bytes]:
         yield b"one"
         yield b"two"
-        raise AssertionError("it reads on")
+        raise AssertionError("the reader requests a block before it needs it")
 
-    found = iter_items(b"".join(map(make_row, (b"on", b"etw", b"o", b"three"))), blocks())
-    assert [next(found) for _ in range(3)] == [b"on", b"etw", b"o"]
+    items = iter_items(b"".join(map(make_row, (b"on", b"etw", b"o", b"three"))), blocks())
+    assert [next(items) for _ in range(3)] == [b"on", b"etw", b"o"]
 
 
 def test_tasks_are_ordered_by_need_and_a_cycle_is_rejected() -> None:

@@ -1,4 +1,4 @@
-"""Instants as programs print them."""
+"""Parsing of instants in the forms that programs print."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def test_invalid_instant_is_none(text: str) -> None:
 
 @given(st.text(max_size=30) | st.from_regex(r"[0-9:apmT \-()A-Z/]{1,25}"))
 def test_parsing_an_instant_never_raises(text: str) -> None:
-    found = parse_instant(text, NOW)
-    assert found is None or found.tzinfo is not None
+    instant = parse_instant(text, NOW)
+    assert instant is None or instant.tzinfo is not None

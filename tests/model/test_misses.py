@@ -1,4 +1,4 @@
-"""In which fields work differs from what an older batch has, by tables."""
+"""Tables of the fields in which the inputs of a result differ from those of an older batch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def difference(field: Any, name: str = "", old: str | None = None, new: str | No
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({}, []),
         ({"key": "k9", "needs": ("parse",), "contexts": ("attributes",)}, []),
@@ -82,21 +82,21 @@ def difference(field: Any, name: str = "", old: str | None = None, new: str | No
         ]),
     ],
 )  # fmt: skip
-def test_result_keys_differ_in_the_expected_fields(changes: dict[str, object], told: list[FieldDifference]) -> None:
-    assert task_differences(replaced(TASK, **changes), TASK) == tuple(told)
+def test_result_keys_differ_in_the_expected_fields(changes: dict[str, object], expected: list[FieldDifference]) -> None:
+    assert task_differences(replaced(TASK, **changes), TASK) == tuple(expected)
 
 
 ENTRY = Entry(b"a.py", "file", False, 1, Digest("o1"))
 
 
 def items(entry: Entry = ENTRY, **contexts: bytes) -> PlanItems:
-    """An item behind another, with contexts."""
+    """Return two items, of which the second is `entry` and has the given contexts."""
     tables = {name: ContextTable(values=(b"", value), items=(0, 1)) for name, value in contexts.items()}
     return PlanItems([Entry(b"A", "file", False, 0, Digest("o0")), entry], tables)
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "told"),
+    ("new", "old", "expected"),
     [
         (items(), items(), []),
         (items(replace(ENTRY, object=Digest("o2"))), items(), [difference("object", old="o1", new="o2")]),
@@ -114,10 +114,10 @@ def items(entry: Entry = ENTRY, **contexts: bytes) -> PlanItems:
         ]),
     ],
 )  # fmt: skip
-def test_items_differ_in_the_expected_contexts(new: PlanItems, old: PlanItems, told: list[FieldDifference]) -> None:
+def test_items_differ_in_the_expected_contexts(new: PlanItems, old: PlanItems, expected: list[FieldDifference]) -> None:
     seen = {name for name in ("seen",) if name in new.contexts}
-    assert item_differences(new, 1, old, 1, seen) == tuple(told)
-    assert (same_items(new, old, seen)[1] == 1) == (not told), "what is the same is served"
+    assert item_differences(new, 1, old, 1, seen) == tuple(expected)
+    assert (same_items(new, old, seen)[1] == 1) == (not expected), "equal items must be reused, and others must not"
 
 
 @pytest.mark.parametrize(
@@ -136,20 +136,21 @@ def test_items_differ_in_the_expected_contexts(new: PlanItems, old: PlanItems, t
     ],
 )
 def test_project_task_work_differs_in_the_expected_fields(make: Callable[[Plan], Plan], fields: list[str]) -> None:
-    found = project_differences(make(PLAN), PLAN, "duplicates")
-    assert [f"{each.field} {each.name}".strip() if each.field == "needs" else each.field for each in found] == fields
+    differences = project_differences(make(PLAN), PLAN, "duplicates")
+    names = [f"{item.field} {item.name}".strip() if item.field == "needs" else item.field for item in differences]
+    assert names == fields
 
 
 def test_need_absent_from_the_older_plan_is_a_difference() -> None:
-    found = project_differences(PLAN, replaced(PLAN, tasks=(PROJECT,)), "duplicates")
-    assert found == (difference("needs", "lint", None, "k1"),)
+    differences = project_differences(PLAN, replaced(PLAN, tasks=(PROJECT,)), "duplicates")
+    assert differences == (difference("needs", "lint", None, "k1"),)
 
 
 CONTENT, CONFIG = difference("object"), difference("config", "off")
 
 
 @pytest.mark.parametrize(
-    ("found", "chosen"),
+    ("differences", "chosen"),
     [
         ([(CONTENT,), (CONFIG,)], 0),
         ([(CONTENT, CONFIG), (CONFIG,)], 1),
@@ -158,5 +159,6 @@ CONTENT, CONFIG = difference("object"), difference("config", "off")
         ([(CONTENT,), ()], 1),
     ],
 )
-def test_the_nearest_base_differs_in_the_fewest_fields(found: list[FieldDifferences], chosen: int) -> None:
-    assert fewest_differences([(str(place), each) for place, each in enumerate(found)]) == (str(chosen), found[chosen])
+def test_the_nearest_base_differs_in_the_fewest_fields(differences: list[FieldDifferences], chosen: int) -> None:
+    by_base = [(str(place), of_base) for place, of_base in enumerate(differences)]
+    assert fewest_differences(by_base) == (str(chosen), differences[chosen])

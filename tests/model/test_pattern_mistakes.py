@@ -1,4 +1,4 @@
-"""Patterns that can match no path are mistakes, and each mistake names the pattern to write instead."""
+"""Patterns that cannot match any path are mistakes, and each mistake suggests a pattern."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_possible_pattern_is_accepted(pattern: str) -> None:
 
 
 def test_absolute_pattern_may_match_within_the_tree() -> None:
-    """`/app/*.py` in a tree at /app that has a directory app, of which the caller gives no root."""
+    """In a tree at /app with a directory `app`, `/app/*.py` is valid if the caller gives no root."""
     assert find_mistake(["/app/*.py"], "/app") is not None
     assert find_mistake(["/app/*.py"], "") is None
 
@@ -83,5 +83,5 @@ def test_rejected_patterns_match_no_path_and_their_hints_are_valid(words: list[s
     assert not any(
         matches(path.encode(), is_directory=is_directory) for path in PATHS for is_directory in (False, True)
     )
-    for written in re.findall(r"write '(.*)'(?: for|$)", mistake.hint) if "\\" not in pattern else ():
-        assert find_mistake([written]) is None
+    for suggested in re.findall(r"write '(.*)'(?: for|$)", mistake.hint) if "\\" not in pattern else ():
+        assert find_mistake([suggested]) is None

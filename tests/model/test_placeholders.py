@@ -1,6 +1,6 @@
-"""Placeholders: a value reaches a program whole and is never program text (SPEC.md "Work files").
+"""Placeholders: a value reaches a program unchanged and is never executed (SPEC.md "Work files").
 
-Real shells judge: whatever script is accepted, what it prints is the value.
+Real shells run the scripts: if a script is accepted, it must print exactly the value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TEXTS = st.text(
 def _run_script(script: str, value: str, shell: str = "sh") -> subprocess.CompletedProcess[bytes]:
     values = dict.fromkeys((*PLACEHOLDER_NAMES, "value", "value.os", "line"), value)
     with tempfile.TemporaryDirectory() as directory:
-        done = subprocess.run(
+        completed = subprocess.run(
             [shell, "-c", shell_script(script)],
             env={"PATH": os.environ["PATH"], **shell_variables(values)},
             cwd=directory,
@@ -48,7 +48,7 @@ def _run_script(script: str, value: str, shell: str = "sh") -> subprocess.Comple
             timeout=10,
         )
         assert list(Path(directory).iterdir()) == []
-    return done
+    return completed
 
 
 @pytest.mark.slow
@@ -60,15 +60,15 @@ def _run_script(script: str, value: str, shell: str = "sh") -> subprocess.Comple
 @example("--help", "{text}")
 @example("'; touch pwned; '", "{text}")
 def test_shell_reproduces_a_placeholder_value_exactly(value: str, word: str) -> None:
-    done = _run_script(f'x={word}; printf %s "$x"', value)
+    completed = _run_script(f'x={word}; printf %s "$x"', value)
     expected = re.sub(
         r"\{(?:text|value\.os|line)\}", lambda _: value, word.replace("$(printf %s {text}; echo .)", "{text}.")
     )
     expected = expected.replace("{{id}}", "{id}", 1) if "{{id}}" in word else expected
-    assert (done.stdout.decode(), done.stderr, done.returncode) == (expected, b"", 0)
+    assert (completed.stdout.decode(), completed.stderr, completed.returncode) == (expected, b"", 0)
 
 
-PIECES = st.sampled_from(
+FRAGMENTS = st.sampled_from(
     ["'", '"', "`", "$(", ")", "(", "${x:-", "}", "$((1+", "))", "#", " #", "\\", "\\\n", "\n", "cat <<E ",
      "cat <<-'E' ", "\nE\n", "\n\tE\n", "<<", ": ", "case a in a) ", ";; esac", "; ", " a ", "$", "$'", "$$",
      "{", "{{id}}", "x=", "1", "| cat <&0 ", "${#x}", "\\'", '\\"', "\\E", "\\$"]
@@ -78,7 +78,7 @@ PIECES = st.sampled_from(
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=200, deadline=None)
-@given(st.lists(PIECES, max_size=9).map("".join))
+@given(st.lists(FRAGMENTS, max_size=9).map("".join))
 @example("cat <<E\na\\\nE\n")
 @example("x=$(case a in a) echo '")
 @example(': "${x:-\'}" ')
@@ -91,8 +91,8 @@ def test_accepted_placeholder_yields_its_value_in_any_context(shell: str, before
         with pytest.raises(PlaceholderError):
             shell_script(script)
         return
-    done = _run_script(script, HOSTILE, shell)
-    assert done.returncode != 0 or done.stdout.endswith(f"<{HOSTILE}>".encode())
+    completed = _run_script(script, HOSTILE, shell)
+    assert completed.returncode != 0 or completed.stdout.endswith(f"<{HOSTILE}>".encode())
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_quoted_placeholder_is_reported(script: str, inside: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "made"),
+    ("script", "expected"),
     [
         ("echo {id}", 'echo "$CODEBATCH_V_ID"'),
         ("cp a out/{id}.json", 'cp a out/"$CODEBATCH_V_ID".json'),
@@ -132,9 +132,9 @@ def test_quoted_placeholder_is_reported(script: str, inside: str) -> None:
         ("echo '{{id}}'", "echo '{id}'"),
     ],
 )  # fmt: skip
-def test_script_text_is_converted_to_shell(script: str, made: str) -> None:
+def test_script_text_is_converted_to_shell(script: str, expected: str) -> None:
     assert placeholder_problems(script) == []
-    assert shell_script(script) == made
+    assert shell_script(script) == expected
 
 
 def test_argument_list_is_expanded() -> None:
@@ -151,8 +151,8 @@ def test_argument_list_is_expanded() -> None:
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_files_placeholder_yields_an_argument_per_file(files: list[str]) -> None:
     script = shell_script("printf '%s\\0' {files}")
-    done = subprocess.run(["sh", "-c", script, "sh", *files], check=True, capture_output=True)
-    assert done.stdout.decode().split("\0")[:-1] == files
+    completed = subprocess.run(["sh", "-c", script, "sh", *files], check=True, capture_output=True)
+    assert completed.stdout.decode().split("\0")[:-1] == files
     assert expand_arguments(["a", "{files}", "b"], {}, files) == ["a", *files, "b"]
 
 
@@ -162,7 +162,7 @@ def test_argument_placeholder_yields_its_exact_value(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "told", "hint"),
+    ("run", "text", "hint"),
     [
         (
             ["a", "{titel}"],
@@ -176,9 +176,9 @@ def test_argument_placeholder_yields_its_exact_value(value: str) -> None:
         (["/bin/sh", "-ec", "echo {title}"], "has {title} in a script, where the value would be executed", "use $1"),
     ],
 )
-def test_invalid_placeholder_in_a_list_is_reported(run: list[str], told: str, hint: str) -> None:
+def test_invalid_placeholder_in_a_list_is_reported(run: list[str], text: str, hint: str) -> None:
     (problem,) = placeholder_problems(run)
-    assert problem.text == told
+    assert problem.text == text
     assert hint in problem.hint
     assert placeholder_problems([*run[:2], "{{id}} {id}"]) == placeholder_problems(run[:2])
 
@@ -213,6 +213,6 @@ def test_longest_argument_matches_the_system_limit() -> None:
 
 def test_long_script_is_parsed_in_linear_time() -> None:
     script = "cat <<E\n$(\"'`{ # \\ \nE\n" * 20_000 + "echo {id}"
-    began = time.process_time()
+    started = time.process_time()
     assert placeholder_problems(script) == []
-    assert time.process_time() - began < 5
+    assert time.process_time() - started < 5

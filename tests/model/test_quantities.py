@@ -1,4 +1,4 @@
-"""Figures for people say no more than there is."""
+"""Numbers for display: percentages are rounded down, and counts have the right noun."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def test_percentage_is_never_rounded_up(part: int, whole: int, percent: float) -
 
 
 def test_count_of_1_is_singular() -> None:
-    told = [count_text(count, *nouns) for nouns in (("file",), ("copy", "copies")) for count in (0, 1, 1000)]
-    assert told == ["0 files", "1 file", "1,000 files", "0 copies", "1 copy", "1,000 copies"]
+    texts = [count_text(count, *nouns) for nouns in (("file",), ("copy", "copies")) for count in (0, 1, 1000)]
+    assert texts == ["0 files", "1 file", "1,000 files", "0 copies", "1 copy", "1,000 copies"]

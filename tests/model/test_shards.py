@@ -1,4 +1,4 @@
-"""Shards are contiguous, cover every item once, and an edit moves one cut, rarely two (SPEC.md "Shards")."""
+"""Shards are contiguous and cover every item once. An edit moves one cut, rarely two (SPEC.md "Shards")."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _random_tree(chance: random.Random, count: int) -> dict[str, Entry]:
 
 
 def _keys(tree: dict[str, Entry]) -> set[Digest]:
-    """What identifies a shard's work: its items' paths and objects."""
+    """Return a digest for each shard of the paths and objects of its items, which identify its work."""
     items = sorted(tree.values())
     return {
         digest_bytes(repr([(i.path, i.object) for i in items[shard.start : shard.end]]).encode())
@@ -38,8 +38,8 @@ def _keys(tree: dict[str, Entry]) -> set[Digest]:
 
 @given(st.lists(st.tuples(st.binary(min_size=1, max_size=8), st.integers(0, 9_000_000)), unique_by=lambda t: t[0]))
 @settings(max_examples=60, deadline=None)
-def test_shards_cover_every_item_once_within_the_bounds(found: list[tuple[bytes, int]]) -> None:
-    items = sorted(Entry(path, "file", False, size, Digest("0" * 64)) for path, size in found)
+def test_shards_cover_every_item_once_within_the_bounds(files: list[tuple[bytes, int]]) -> None:
+    items = sorted(Entry(path, "file", False, size, Digest("0" * 64)) for path, size in files)
     shards = cut_shards(items, RULE)
     assert [0, *(shard.end for shard in shards)] == [*(shard.start for shard in shards), len(items)]
     for shard in shards:

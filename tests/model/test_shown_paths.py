@@ -1,4 +1,4 @@
-"""A path as it is printed is taken back as the path that it is."""
+"""Printed paths that users enter again resolve to the original paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codebatch.model.text.displayed_paths import paths_displayed_as
 @given(st.binary(min_size=1, max_size=12).filter(lambda path: b"\0" not in path and b"\\" not in path))
 def test_displayed_path_resolves_to_the_original(path: bytes) -> None:
     shown = printable_line(display_path(path))
-    is_mixed = b"\xc2" in path or b"\xe2" in path  # Escaped as a character, beside bytes that are none.
+    is_mixed = b"\xc2" in path or b"\xe2" in path  # A character is escaped beside undecodable bytes.
     assert is_mixed or path in map(os.fsencode, (shown, *paths_displayed_as(shown)))
 
 

@@ -1,4 +1,4 @@
-"""TOML that anyone may have written is read, or refused, at once."""
+"""Parsing of untrusted TOML: it is parsed or rejected quickly."""
 
 from __future__ import annotations
 

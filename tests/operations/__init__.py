@@ -1,1 +1,1 @@
-"""The use cases, without the command line."""
+"""Tests of the use cases, without the command line."""

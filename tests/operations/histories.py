@@ -1,4 +1,4 @@
-"""Histories of a small tree of several languages: steps that are drawn from a seed, and done to a tree on disk."""
+"""Histories of a small tree of several languages: random steps from a seed, applied to a tree on disk."""
 
 from __future__ import annotations
 
@@ -101,18 +101,20 @@ Step = Callable[[], None]
 
 
 class History:
-    """A tree, and what is done to it. Two of one seed are the same."""
+    """A tree and the random steps that change it. Equal seeds give equal histories."""
 
     def __init__(self, tree: Path, seed: int) -> None:
         self.tree = tree
-        self._chance = random.Random(seed)
+        self._random = random.Random(seed)
         self._past: list[dict[str, tuple[bytes, bool]]] = []
         tree.mkdir()
-        (tree / ".git").mkdir()  # So that it is a project, of which a part can be run.
+        (
+            tree / ".git"
+        ).mkdir()  # The directory makes the tree a project, so that a run can be restricted to a part of it.
         if seed % 2:
             subprocess.run(["git", "init", "-q", tree], check=True)
         self._write("codebatch.toml", SHARDS)
-        for _ in range(self._chance.randint(4, 14)):
+        for _ in range(self._random.randint(4, 14)):
             self._add()
         self._steps: Mapping[str, tuple[int, Step]] = {
             "edit": (6, self._edit),
@@ -135,63 +137,67 @@ class History:
         }
 
     def step(self) -> str:
-        """Do one to three things; what they were."""
+        """Apply one to three changes. Return their names."""
         self._past.append(self.files())
-        names = self._chance.choices(
-            [*self._steps], [weight for weight, _ in self._steps.values()], k=self._chance.choice((1, 1, 1, 2, 3))
+        names = self._random.choices(
+            [*self._steps], [weight for weight, _ in self._steps.values()], k=self._random.choice((1, 1, 1, 2, 3))
         )
         for name in names:
             self._steps[name][1]()
         return ", ".join(names)
 
     def files(self) -> dict[str, tuple[bytes, bool]]:
-        """Content and executable bit of every file, by path."""
-        found = {}
+        """Return content and executable bit of every file by path."""
+        contents = {}
         for directory, below, names in os.walk(self.tree):
             below[:] = [name for name in below if name != ".git"]
             for name in names:
                 path = Path(directory, name)
                 if not path.is_symlink():
                     is_executable = os.access(path, os.X_OK) and path.stat().st_mode & 0o100 != 0
-                    found[str(path.relative_to(self.tree))] = path.read_bytes(), is_executable
-        return found
+                    contents[str(path.relative_to(self.tree))] = path.read_bytes(), is_executable
+        return contents
 
     def places(self) -> list[str]:
-        """Directories that hold a file."""
+        """Return the directories that contain a file."""
         return sorted({str(Path(path).parent) for path in self.files()})
 
     def _write(self, path: str, content: str | bytes) -> None:
-        """Where nothing is in the way."""
+        """Write a file unless a link, a directory or a file is in the way."""
         target = self.tree / path
-        ways = [above for above in target.parents if self.tree in above.parents]
-        if target.is_symlink() or target.is_dir() or any(way.is_symlink() or way.is_file() for way in ways):
+        directories = [above for above in target.parents if self.tree in above.parents]
+        if (
+            target.is_symlink()
+            or target.is_dir()
+            or any(directory.is_symlink() or directory.is_file() for directory in directories)
+        ):
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
 
     def _any(self) -> str:
-        return self._chance.choice(sorted(set(self.files()) - {"codebatch.toml"}) or ["m.py"])
+        return self._random.choice(sorted(set(self.files()) - {"codebatch.toml"}) or ["m.py"])
 
     def _path(self, name: str) -> str:
-        place = self._chance.choice(["", "", "pkg", "pkg/sub", "web"])
+        place = self._random.choice(["", "", "pkg", "pkg/sub", "web"])
         return f"{place}/{name}" if place else name
 
     def _new(self) -> str:
-        suffix = self._chance.choice([*_CONTENTS])
-        place = self._chance.choice(_PLACES)
-        return os.path.join(place, self._chance.choice(_STEMS) + suffix)
+        suffix = self._random.choice([*_CONTENTS])
+        place = self._random.choice(_PLACES)
+        return os.path.join(place, self._random.choice(_STEMS) + suffix)
 
     def _content(self, path: str) -> str | bytes:
-        if self._chance.random() < 0.15:
-            return self._chance.choice(_BYTES)
-        return self._chance.choice(_CONTENTS.get(Path(path).suffix, _PYTHON))
+        if self._random.random() < 0.15:
+            return self._random.choice(_BYTES)
+        return self._random.choice(_CONTENTS.get(Path(path).suffix, _PYTHON))
 
     def _edit(self) -> None:
         path = self._any()
-        if self._chance.random() < 0.5:
+        if self._random.random() < 0.5:
             self._write(path, self._content(path))
         elif (self.tree / path).is_file():
-            self._write(path, (self.tree / path).read_bytes() + b"\n# %d\n" % self._chance.randrange(5))
+            self._write(path, (self.tree / path).read_bytes() + b"\n# %d\n" % self._random.randrange(5))
 
     def _add(self) -> None:
         path = self._new()
@@ -229,51 +235,51 @@ class History:
         self._maybe(self._path("__init__.py"), ["", "from . import m\n"])
 
     def _ruff(self) -> None:
-        self._maybe(self._path(self._chance.choice(["ruff.toml", ".ruff.toml"])), _RUFF)
+        self._maybe(self._path(self._random.choice(["ruff.toml", ".ruff.toml"])), _RUFF)
 
     def _manifest(self) -> None:
-        path = self._chance.choice([*_MANIFESTS])
+        path = self._random.choice([*_MANIFESTS])
         self._maybe(path, _MANIFESTS[path])
 
     def _maybe(self, path: str, contents: list[str]) -> None:
-        if (self.tree / path).is_file() and self._chance.random() < 0.4:
+        if (self.tree / path).is_file() and self._random.random() < 0.4:
             (self.tree / path).unlink()
         else:
-            self._write(path, self._chance.choice(contents))
+            self._write(path, self._random.choice(contents))
 
     def _some_lines(self, name: str, lines: list[str]) -> None:
-        self._write(self._path(name), "\n".join(self._chance.sample(lines, self._chance.randint(0, 3))) + "\n")
+        self._write(self._path(name), "\n".join(self._random.sample(lines, self._random.randint(0, 3))) + "\n")
 
     def _configure(self) -> None:
         own = _OWN if (self.tree / "tools/words.txt").exists() and (self.tree / "tools/words.py").exists() else ""
         parts = ["", "", "", "pipeline = 'parse'", "pipeline = 'analyze'"], _RULES, _CONFIGURED, ["", own]
-        self._write("codebatch.toml", "\n".join(map(self._chance.choice, parts)))
+        self._write("codebatch.toml", "\n".join(map(self._random.choice, parts)))
 
     def _own_task(self) -> None:
-        path = self._chance.choice([*_OWN_FILES])
-        self._write(path, self._chance.choice(_OWN_FILES[path]))
+        path = self._random.choice([*_OWN_FILES])
+        self._write(path, self._random.choice(_OWN_FILES[path]))
 
     def _touch(self) -> None:
         if (self.tree / self._any()).is_file():
-            os.utime(self.tree / self._any(), ns=(1, self._chance.randrange(10**18)))
+            os.utime(self.tree / self._any(), ns=(1, self._random.randrange(10**18)))
 
     def _link(self) -> None:
         path = self.tree / self._new()
         if path.parent.is_dir() and not path.exists() and not path.is_symlink():
-            path.symlink_to(self._chance.choice(["m.py", "pkg", "nowhere"]))
+            path.symlink_to(self._random.choice(["m.py", "pkg", "nowhere"]))
 
     def _go_back(self) -> None:
-        """To how the tree was at some step: a branch that is come back to."""
-        wanted = self._chance.choice(self._past[-4:])
-        for path in sorted(set(self.files()) - set(wanted)):
+        """Restore the tree of an earlier step, as when a branch is checked out again."""
+        past_files = self._random.choice(self._past[-4:])
+        for path in sorted(set(self.files()) - set(past_files)):
             (self.tree / path).unlink()
-        for path, (content, is_executable) in wanted.items():
+        for path, (content, is_executable) in past_files.items():
             target = self.tree / path
             if target.is_dir() and not target.is_symlink():
                 shutil.rmtree(target)
-            for above in target.parents:
-                if above.is_symlink() or above.is_file():
-                    above.unlink()
+            for ancestor in target.parents:
+                if ancestor.is_symlink() or ancestor.is_file():
+                    ancestor.unlink()
             target.unlink(missing_ok=True)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Which batch answers for a tree that an equal one was run of, by batches that are ended by hand."""
+"""Tests of adoption: a batch of an equal tree answers for a new tree. Batches are completed without workers."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.results.adoption import adopt_batch
+from codebatch.store.results.bases import ReuseBase
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters, encode_outcome
 from codebatch.system.files.files import RealFiles
@@ -36,7 +37,7 @@ from tests.support.inline_workers import inline, resume, run
 
 @pytest.fixture
 def store(tmp_path: Path) -> StoreDir:
-    """A store beside two equal trees."""
+    """A store next to two equal trees."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.py").write_text("x = 1\n")
@@ -57,12 +58,12 @@ def _planner(
     configuration = load_configuration(configured or tree)
     with store.writing():
         frozen = take_project_snapshot(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
-    found = make_planner(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
-    return kind(**{field: getattr(found, field) for field in BatchPlanner.__struct_fields__})
+    planner = make_planner(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
+    return kind(**{field: getattr(planner, field) for field in BatchPlanner.__struct_fields__})
 
 
 def _end(batch: BatchDir) -> BatchDir:
-    """Have every task say nothing of every file, and merge."""
+    """Commit an empty result of every task for every file, and merge."""
     plan = batch.plan()
     committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
     for shard in plan.shards:
@@ -78,6 +79,19 @@ def _run_or_reuse(store: StoreDir, name: str, notes: list[str] | None = None) ->
     return _end(batch) if is_new else batch
 
 
+def test_base_offers_the_results_of_every_shard(store: StoreDir) -> None:
+    tree = store.root.parent / "one"
+    (tree / "codebatch.toml").write_text("[shard]\nfiles_average = 2\nfiles_min = 1\nfiles_max = 2\n")
+    for number in range(7):
+        (tree / f"m{number}.py").write_text(f"x = {number}\n")
+    batch = _run_or_reuse(store, "one")
+    base, shards = ReuseBase(store, batch), batch.plan().shards
+    assert len(shards) > 2
+    offered = [(results.start, results.end) for results in base.task_results("parse")]
+    assert offered == [(shard.start, shard.end) for shard in shards]
+    assert base.has_all_results("parse")
+
+
 def test_equal_trees_do_not_adopt_each_other_repeatedly(store: StoreDir) -> None:
     first, second = _run_or_reuse(store, "one"), _run_or_reuse(store, "two")
     assert [_run_or_reuse(store, name).id for name in ("one", "two", "one")] == [first.id, second.id, first.id]
@@ -88,8 +102,8 @@ def test_batch_with_a_damaged_plan_is_reported_once_and_skipped(store: StoreDir)
     damaged = _run_or_reuse(store, "one")
     (damaged.root / "plan.json").write_text("{")
     notes: list[str] = []
-    made = _run_or_reuse(store, "two", notes)
-    assert made.plan().item_count == 1
+    batch = _run_or_reuse(store, "two", notes)
+    assert batch.plan().item_count == 1
     assert [note.partition(": ")[0] for note in notes if "batch" in note] == [f"{damaged.id} skipped"]
     assert _run_or_reuse(store, "one").plan().item_count == 1
 
@@ -109,23 +123,28 @@ def test_batch_created_during_planning_is_adopted(store: StoreDir) -> None:
 def test_new_batch_is_the_latest_although_the_clock_was_set_back(
     store: StoreDir, monkeypatch: pytest.MonkeyPatch, strange: str
 ) -> None:
-    """Else questions go on being answered for the tree as it was, and each run adopts what the one before it found."""
+    """Otherwise queries would still be answered for the old tree, and each run would adopt the batch before it."""
     times = iter(range(10**18, 0, -(10**17)))
     monkeypatch.setattr("codebatch.operations.runs.planning.wall_ns", lambda: next(times))
-    made = [_run_or_reuse(store, "one")]
+    batches = [_run_or_reuse(store, "one")]
     if strange:
         (store.batches / f"batch-{strange}-ffffff").mkdir()
     for text in ("x = 2\n", "x = 3\n", "x = 2\n"):
         (store.root.parent / "one" / "a.py").write_text(text)
-        made.append(_run_or_reuse(store, "one"))
-        assert _run_or_reuse(store, "one").id == made[-1].id
-    assert [each for each in batch_ids(store) if strange not in each or not strange] == [each.id for each in made]
-    assert resolve_batch(store, None).id == made[-1].id
+        batches.append(_run_or_reuse(store, "one"))
+        assert _run_or_reuse(store, "one").id == batches[-1].id
+    assert [batch for batch in batch_ids(store) if strange not in batch or not strange] == [
+        batch.id for batch in batches
+    ]
+    assert resolve_batch(store, None).id == batches[-1].id
 
 
 @pytest.mark.parametrize("number", [errno.EMLINK, errno.EPERM, errno.EXDEV, errno.ENOSPC])
 def test_adoption_copies_files_that_accept_no_more_links(store: StoreDir, number: int) -> None:
-    """ext4 gives a file 65,000 names, btrfs fewer; one of another user may get none (fs.protected_hardlinks)."""
+    """A file has at most 65,000 names on ext4, fewer on btrfs.
+
+    A file of another user may get none (fs.protected_hardlinks).
+    """
     first = _run_or_reuse(store, "one")
 
     def watch(operation: Operation) -> Fate | None:
@@ -143,7 +162,7 @@ def test_adoption_copies_files_that_accept_no_more_links(store: StoreDir, number
     assert (adopted.root / "plan.json").stat().st_nlink == 1
 
 
-OWN = """
+CUSTOM_TASK = """
 import pathlib
 from codebatch.model.record import Metric
 def task(file):
@@ -152,49 +171,52 @@ def task(file):
 
 
 @pytest.fixture
-def found(store: StoreDir) -> Path:
-    """What an own task finds; its key does not cover that. The task is told so, for nobody watches it here."""
+def uncovered_input(store: StoreDir) -> Path:
+    """The input of a custom task that its cache key does not cover.
+
+    The task's input is not traced here, so the settings declare that its results are not reusable.
+    """
     project = store.root.parent / "project"
     project.mkdir()
     (project / "codebatch.toml").write_text("[tasks.own]\npython = 'own.py:task'\nreuse = false\n")
-    (project / "own.py").write_text(OWN.format(str(project / "found")))
+    (project / "own.py").write_text(CUSTOM_TASK.format(str(project / "found")))
     (project / "found").write_text("1")
     return project / "found"
 
 
-def _run_own(store: StoreDir, name: str, task: str | None = None) -> RunResult:
+def _run_custom(store: StoreDir, name: str, task: str | None = None) -> RunResult:
     root = store.root.parent
     return run(root / name, store.root, configured=root / "project", task=task)
 
 
 def _with_marked_results(store: StoreDir, _: Path) -> None:
-    _run_own(store, "one", "own")
+    _run_custom(store, "one", "own")
 
 
 def _with_unmarked_results(store: StoreDir, _: Path) -> None:
-    _run_own(store, "one", "parse")
+    _run_custom(store, "one", "parse")
 
 
-def _resumed_but_unmerged(store: StoreDir, found: Path) -> None:
-    found.unlink()
-    failed = _run_own(store, "one")
-    found.write_text("1")
-    outputs = resume(found.parent, failed).standing.outputs
+def _resumed_but_unmerged(store: StoreDir, uncovered_input: Path) -> None:
+    uncovered_input.unlink()
+    failed = _run_custom(store, "one")
+    uncovered_input.write_text("1")
+    outputs = resume(uncovered_input.parent, failed).standing.outputs
     assert outputs is not None
     shutil.rmtree(outputs.root)
 
 
 @pytest.mark.parametrize("begin", [_with_marked_results, _with_unmarked_results, _resumed_but_unmerged])
 def test_unkeyed_results_of_an_unfinished_batch_are_not_adopted(
-    store: StoreDir, found: Path, begin: Callable[[StoreDir, Path], None]
+    store: StoreDir, uncovered_input: Path, begin: Callable[[StoreDir, Path], None]
 ) -> None:
     with inline():
-        begin(store, found)
-        found.write_text("2")
-        ended = _run_own(store, "two")
+        begin(store, uncovered_input)
+        uncovered_input.write_text("2")
+        ended = _run_custom(store, "two")
     assert (ended.action, ended.is_complete) == ("new", True)
     assert len({batch.about.plan_digest for batch in iter_batches(store)}) == 1
     shutil.copytree(store.root.parent / "two", store.root.parent / "three")
-    planner = _planner(store, "three", pipeline="full", configured=found.parent)
+    planner = _planner(store, "three", pipeline="full", configured=uncovered_input.parent)
     assert planner.find_answering(ended.batch).id == ended.batch.id
     assert b'"value":2' in (BatchRecords(store, ended.batch).source.item_lines("own", 0) or b"")

@@ -1,4 +1,4 @@
-"""The gate: which batch HEAD is compared with in git, and what that says of the change."""
+"""Tests of the gate: the base in git that HEAD is compared with, and the findings of the change."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _inline() -> Iterator[None]:
 
 def _new_findings(checked: CheckResult) -> list[tuple[object, object]]:
     assert checked.comparison is not None
-    told = [each.new for each in checked.comparison.differences() if each.state == "new"]
-    return [(each.path, each.code) for each in told]  # type: ignore[union-attr]  # they are findings, which are new
+    changes = [change.new for change in checked.comparison.differences() if change.state == "new"]
+    return [(change.path, change.code) for change in changes]  # type: ignore[union-attr]  # a new finding
 
 
 def _base(checked: CheckResult) -> ComparisonBase:
@@ -54,7 +54,7 @@ def _base(checked: CheckResult) -> ComparisonBase:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """Two commits on the default branch, and a branch on which one more adds an error."""
+    """Two commits on the default branch, and a branch on which a third commit adds an error."""
     project = Project(tmp_path, [{b"a.py": b"import re\n"}, {b"a.py": _MAIN}])
     git(project.tree, "checkout", "-qb", "change")
     return project
@@ -77,11 +77,14 @@ def test_gate_compares_with_the_merge_base_and_reports_only_new_findings(project
     assert _base(checked).batch.id == batch.id
     assert _base(checked).why == f"batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
     assert _new_findings(checked) == [("b.py", "syntax-error")]
-    assert [(each.value, each.verdict) for each in checked.judged] == [(1, "failed")]
+    assert [(condition.value, condition.verdict) for condition in checked.judged] == [(1, "failed")]
 
 
 def test_gate_runs_the_tree_of_the_merge_base_if_only_an_older_batch_exists(project: Project) -> None:
-    """What was new between the two is not of the change. The batch is found again, and is not the latest."""
+    """Findings that were new between the two commits do not belong to the change.
+
+    The base is reused and is not the latest batch.
+    """
     project.run("main~1")
     git(project.tree, "checkout", "-q", "change")
     project.commit({"b.py": b"import json\n"})
@@ -99,7 +102,7 @@ def test_gate_runs_the_tree_of_the_merge_base_if_only_an_older_batch_exists(proj
 
 
 def test_gate_ignores_findings_between_the_nearest_batch_and_the_change(project: Project) -> None:
-    """Where the tree of the merge base cannot be had: here its files would files that need a git filter."""
+    """The tree of the merge base is unavailable here, because one of its files would need a git filter."""
     main = project.commit({".gitattributes": b"*.bin filter=lfs\n", "b.py": b"import json\n"})
     git(project.tree, "update-ref", "refs/remotes/origin/main", main)
     older = project.run("main")
@@ -110,7 +113,7 @@ def test_gate_ignores_findings_between_the_nearest_batch_and_the_change(project:
     assert _base(checked).batch.id == older.id
     assert "files that need a git filter" in _base(checked).why
     assert checked.outside_change == 1
-    assert [(each.new.path, each.new.line) for each in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
+    assert [(change.new.path, change.new.line) for change in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
 
 
 def test_dirty_batch_does_not_represent_its_commit(project: Project) -> None:
@@ -140,7 +143,7 @@ def test_base_on_the_default_branch_is_the_previous_commit(project: Project) -> 
 
 
 def test_github_merge_commit_is_compared_with_its_first_parent(project: Project) -> None:
-    """Also where nothing else of the history is there, as with `fetch-depth: 1`."""
+    """The comparison also works if no other commit is available, as with `fetch-depth: 1`."""
     first = project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
     git(project.tree, "checkout", "-q", "--detach", "main")
@@ -152,8 +155,8 @@ def test_github_merge_commit_is_compared_with_its_first_parent(project: Project)
     project.tree.rename(project.tree.with_name("whole"))
     shallow.rename(project.tree)
     project.run()
-    of_github = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
-    assert _base(project.check(environment=of_github)).batch.id == first.id
+    github_environment = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
+    assert _base(project.check(environment=github_environment)).batch.id == first.id
     without = project.check(environment={"GITHUB_BASE_REF": "main"})
     assert isinstance(without.base, NoBase)
     assert not without.base.is_first
@@ -182,7 +185,7 @@ def test_comparison_batch_is_not_the_previous_batch(tmp_path: Path) -> None:
 
 
 def test_base_with_other_tasks_is_run_with_the_tasks_of_head(project: Project) -> None:
-    """So a rule that was turned on finds nothing new in what nobody touched."""
+    """So a rule that was turned on reports no new findings in unchanged code."""
     first = project.run()
     project.write({"codebatch.toml": _RULE})
     project.run()
@@ -207,16 +210,16 @@ def test_base_that_cannot_be_rerun_is_an_error(project: Project, monkeypatch: py
 
 
 def test_changed_lines_option_excludes_findings_on_unchanged_lines(project: Project) -> None:
-    """A use of a name that is gone is new, and stands on a line that is as it was."""
+    """A use of a name that was removed is a new finding, although its line is unchanged."""
     project.commit({"a.py": b"import os\n\n\nprint(os)\n"})
     project.run()
     project.commit({"a.py": b"import os2\n\n\nprint(os)\n"})
     project.run()
-    found = project.check("new", base="latest~1")
+    unrestricted = project.check("new", base="latest~1")
     changed = project.check("new", base="latest~1", changed_lines=True)
-    assert found.on_unchanged_lines == 0
+    assert unrestricted.on_unchanged_lines == 0
     assert changed.on_unchanged_lines == 1
-    assert len(found.forbidden) == len(changed.forbidden) + 1
+    assert len(unrestricted.forbidden) == len(changed.forbidden) + 1
 
 
 def test_metric_conditions_are_evaluated(project: Project) -> None:
@@ -224,7 +227,7 @@ def test_metric_conditions_are_evaluated(project: Project) -> None:
     project.commit({"a.py": _MAIN + b"\n\ndef g(x):\n    return [y for y in x if y or x]\n"})
     project.run()
     checked = project.check("metric:complexity>3", "metric:complexity>4", "metric:code+1", "metric:cycle>0")
-    assert [(each.value, each.verdict) for each in checked.judged] == [
+    assert [(condition.value, condition.verdict) for condition in checked.judged] == [
         (4, "failed"), (4, "passed"), (2, "failed"), (None, "passed"),
     ]  # fmt: skip
     with pytest.raises(InvalidInput, match="no metric 'complexty'") as caught:
@@ -242,7 +245,7 @@ def test_base_without_git_is_the_previous_batch(project: Project, monkeypatch: p
 
 
 def test_unknown_commit_is_not_a_base(project: Project) -> None:
-    """The store came with a batch of another clone."""
+    """The store contains a batch of another clone."""
     project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
     project.run()
@@ -272,7 +275,7 @@ def test_check_is_available_from_python(project: Project, monkeypatch: pytest.Mo
 
 
 def test_changed_file_selection_does_not_bypass_the_gate(project: Project) -> None:
-    """What was chosen by other patterns is no base: the tree of before is looked at by those of HEAD."""
+    """A batch with other file patterns is not a base: the tree of the base is run with the patterns of HEAD."""
     project.run()
     project.commit({"codebatch.toml": b'exclude = ["a.py"]\n', "b.py": _SYNTAX_ERROR})
     project.run()
@@ -298,7 +301,10 @@ def test_renaming_and_editing_all_files_does_not_change_the_project(project: Pro
 
 
 def test_gate_reports_new_findings_with_a_store_of_another_clone(project: Project) -> None:
-    """It has the batch of the merge base, of another place: the tree is run here, and what is new is told."""
+    """The store has a batch of the merge base from another directory.
+
+    The tree is run here, and new findings are reported.
+    """
     project.run()
     project.tree = project.tree.rename(project.tree.with_name("elsewhere"))
     project.commit({"b.py": _SYNTAX_ERROR})
@@ -307,7 +313,7 @@ def test_gate_reports_new_findings_with_a_store_of_another_clone(project: Projec
 
 
 def test_store_of_another_clone_does_not_pass_a_shallow_clone(project: Project, tmp_path: Path) -> None:
-    """None of the commits that it has batches of is here: the paths of their files tell what they are of."""
+    """None of the commits of its batches exist here, so the paths of their files tell which project they belong to."""
     project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{project.tree}", "shallow")
@@ -328,27 +334,27 @@ def test_store_of_another_clone_does_not_pass_a_shallow_clone(project: Project, 
     project.run()
     checked = project.check()
     assert isinstance(checked.base, NoBase)
-    assert checked.base.is_first, "of another project there is one path in common"
+    assert checked.base.is_first, "a batch of another project, which shares one path, was used"
 
 
 def test_pull_request_is_compared_without_a_cached_store(project: Project, tmp_path: Path) -> None:
-    """As GitHub has it: a clone of the merge commit, of depth 2 or 1, and a store without any other batch."""
+    """Simulate GitHub: a clone of the merge commit with depth 2 or 1, and a store without other batches."""
     project.commit({"b.py": _SYNTAX_ERROR})
     git(project.tree, "checkout", "-q", "-B", "merge", "main")
     git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
     merge, full = git(project.tree, "rev-parse", "HEAD"), project.tree
     pull_request = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
-    found = {}
+    checked = {}
     for depth in (1, 2):
         project.tree, project.store = tmp_path / f"clone{depth}", tmp_path / f"store{depth}"
         git(tmp_path, "clone", "-q", f"--depth={depth}", "--branch=merge", f"file://{full}", project.tree.name)
         project.run()
-        found[depth] = project.check(environment=pull_request)
+        checked[depth] = project.check(environment=pull_request)
         assert isinstance(project.check(environment={}).base, NoBase) is (depth == 1)
-    assert _new_findings(found[2]) == [("b.py", "syntax-error")]
-    base = found[1].base
+    assert _new_findings(checked[2]) == [("b.py", "syntax-error")]
+    base = checked[1].base
     assert isinstance(base, NoBase)
-    assert (base.is_first, found[1].is_compared, found[1].has_passed) == (True, False, True)
+    assert (base.is_first, checked[1].is_compared, checked[1].has_passed) == (True, False, True)
     assert base.why.startswith("first run: the store has no other batch of this source; commit ")
     assert "in actions/checkout set `fetch-depth: 2`" in base.why
     branch = project.check(environment={"GITHUB_BASE_REF": "other"}).base

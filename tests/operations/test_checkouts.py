@@ -1,4 +1,4 @@
-"""A batch says of which commit its tree is, and calls it clean only where it is that commit's and nothing else."""
+"""Tests of the commit that a batch records, and of whether its tree is clean: exactly the files of the commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.git_repositories import NOW, git, make_repository
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A work tree of one commit, where we stand."""
+    """A work tree of one commit; the current directory."""
     tree = tmp_path / "tree"
     make_repository(tree, [(NOW, {b"a.py": b"import os\n", b"sub/b.py": b"b = 1\n"})])
     git(tree, "reset", "-q", "--hard")
@@ -120,7 +120,7 @@ def test_fifo_as_attributes_file_times_out(tree: Path, monkeypatch: pytest.Monke
     began = time.monotonic()
     with pytest.raises(GitTimedOut):
         _is_clean(tree)
-    assert time.monotonic() - began < 30, "it is not for the sake of more files that git is waited for"
+    assert time.monotonic() - began < 30, "the time limit did not end the wait for git"
 
 
 def test_git_memory_is_limited_for_endless_attributes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,11 +136,11 @@ def _is_clean(tree: Path) -> bool:
     program = find_git()
     assert program is not None
     paths = [str(path.relative_to(tree)).encode() for path in tree.rglob("*.py")]
-    asked = CheckoutComparison(program, bytes(tree), is_top=True)
+    comparison = CheckoutComparison(program, bytes(tree), is_top=True)
     try:
-        return asked.is_clean(paths)
+        return comparison.is_clean(paths)
     finally:
-        asked.close()
+        comparison.close()
 
 
 def _commit(tree: Path, *arguments: str) -> None:
@@ -158,7 +158,7 @@ def _stage_advanced_submodule(tree: Path) -> None:
 
 
 def _move_git_directory_elsewhere(tree: Path) -> None:
-    """What is in the submodule is told by a repository that has nothing to do with the outer one."""
+    """The content of the submodule comes from a repository that is unrelated to the outer one."""
     (tree / ".git" / "modules" / "mod").rename(tree.parent / "elsewhere")
     (tree / "mod" / ".git").write_text(f"gitdir: {tree.parent / 'elsewhere'}\n")
     git(tree, "config", "-f", str(tree.parent / "elsewhere" / "config"), "--unset", "core.worktree")
@@ -200,7 +200,10 @@ _SUBMODULES: dict[str, tuple[Callable[[Path], object], bool]] = {
 
 @pytest.mark.parametrize("state", _SUBMODULES)
 def test_tree_is_clean_only_if_its_submodules_are_clean(tree: Path, state: str) -> None:
-    """Each is at the commit that the outer one names, and clean itself; here one in another."""
+    """Each submodule must be at the commit that the outer repository names, and clean itself.
+
+    One submodule is nested.
+    """
     change, is_clean = _SUBMODULES[state]
     make_repository(tree.parent / "in", [(NOW, {b"m.py": b"import os\n"})])
     make_repository(tree.parent / "mod", [(NOW, {b"m.py": b"import os\n"})])
@@ -218,5 +221,5 @@ def test_subdirectory_of_a_repository_is_clean_independently(tree: Path) -> None
     (tree / "a.py").write_text("import re\n")
     program = find_git()
     assert program is not None
-    asked = CheckoutComparison(program, bytes(tree / "sub"), is_top=False)
-    assert asked.is_clean([b"b.py"])
+    comparison = CheckoutComparison(program, bytes(tree / "sub"), is_top=False)
+    assert comparison.is_clean([b"b.py"])

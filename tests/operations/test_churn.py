@@ -1,4 +1,4 @@
-"""How often files and functions were changed, as git has it: of histories of any shape, and of none."""
+"""Tests of churn: how often git changed files and functions, in histories of various shapes and without a history."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def commits_of(directory: Path, seconds_max: float = 60.0) -> list[CommitChanges
     where = os.fsencode(directory)
     head = find_head(GIT, where)
     listed = list_commits(GIT, where, head, seconds_max=seconds_max)
-    found = read_commits(GIT, where, head, listed, seconds_max=seconds_max)
-    assert not found.is_cut
-    return [CommitChanges(each.name, each.parents, found.changes[each.name]) for each in listed]
+    history = read_commits(GIT, where, head, listed, seconds_max=seconds_max)
+    assert not history.is_cut
+    return [CommitChanges(commit.name, commit.parents, history.changes[commit.name]) for commit in listed]
 
 
 def file_changes(directory: Path) -> dict[bytes, int]:
@@ -39,21 +39,21 @@ def file_changes(directory: Path) -> dict[bytes, int]:
 
 
 def function_changes(directory: Path, path: str, functions: Iterable[tuple[int, int]]) -> list[int | None]:
-    """How often lines of a file as it is now have changed."""
+    """Return how many commits changed the lines of each function of a file."""
     where = os.fsencode(directory)
     head = find_head(GIT, where)
     version = FileVersion(path.encode(), blob_hash_prefix((directory / path).read_bytes(), head.commit))
     lines = [LineRange(first, last + 1) for first, last in functions]
     commits, paths = select_changes(commits_of(directory), [version])
     hunks: dict[BlobPair, tuple[Hunk, ...]] = {}
-    while (found := count_changes(commits, hunks, {version: lines}, merges_ahead=1)).missing:
-        hunks |= read_hunks(GIT, where, found.missing, paths).hunks
-    counts = [found.counts[version, each] for each in lines]
+    while (churn := count_changes(commits, hunks, {version: lines}, merges_ahead=1)).missing:
+        hunks |= read_hunks(GIT, where, churn.missing, paths).hunks
+    counts = [churn.counts[version, function] for function in lines]
     return [count.known if count.is_exact else None for count in counts]
 
 
 def log_changes(directory: Path, path: str, functions: Iterable[tuple[int, int]]) -> list[int]:
-    """What `git log -L` has of the same."""
+    """Return the same counts by `git log -L`."""
     logs = (git(directory, "log", "--no-merges", "-s", "--format=%h", f"-L{a},{b}:{path}") for a, b in functions)
     return [len(log.split()) for log in logs]
 
@@ -67,8 +67,8 @@ def commit(directory: Path, files: Mapping[str, str]) -> None:
 
 
 def lines(**changed: str) -> str:
-    """Thirty lines, of which some are others: `lines(n7="x")`."""
-    return "".join(f"{changed.get(f'n{each}', each)}\n" for each in range(1, 31))
+    """Return thirty lines, some of them replaced: `lines(n7="x")`."""
+    return "".join(f"{changed.get(f'n{number}', number)}\n" for number in range(1, 31))
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def test_churn_ignores_merges_and_counts_branches(tree: Path) -> None:
 
 def test_function_churn_counts_commits_that_change_its_lines(tree: Path) -> None:
     commit(tree, {"a": lines()})
-    for each in range(3):
-        commit(tree, {"a": lines(n25=f"x{each}")})
+    for number in range(3):
+        commit(tree, {"a": lines(n25=f"x{number}")})
     commit(tree, {"a": "new\n" * 4 + lines(n25="y", n5="y")})
     commit(tree, {"a": "new\n" * 4 + lines(n25="y", n5="y").replace("\n8\n", "\n")})
     functions = [(7, 17), (26, 31), (18, 22), (1, 4)]
@@ -132,7 +132,7 @@ def test_function_churn_follows_renames(tree: Path) -> None:
 
 
 def test_function_churn_follows_merges(tree: Path) -> None:
-    """Both sides change the file, one of them its name, and one line conflicts."""
+    """Both branches change the file, one of them renames it, and one line conflicts."""
     commit(tree, {"a": lines()})
     git(tree, "checkout", "-q", "-b", "side")
     git(tree, "mv", "a", "b")
@@ -194,18 +194,18 @@ def test_function_churn_of_files_without_line_diffs_is_unknown(tree: Path) -> No
 
 def test_truncated_history_contains_the_newest_commits(tmp_path: Path) -> None:
     where = os.fsencode(tmp_path)
-    make_repository(tmp_path, [(NOW + each, {b"%d" % each: b""}) for each in range(5)])
+    make_repository(tmp_path, [(NOW + number, {b"%d" % number: b""}) for number in range(5)])
     head = find_head(GIT, where)
     assert len(list_commits(GIT, where, head, commits_max=2)) == 3
     listed = list_commits(GIT, where, head)
-    found = read_commits(GIT, where, head, listed, seconds_max=0.0)
-    assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
-    found = read_commits(GIT, where, head, listed, bytes_max=1)
-    assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
+    history = read_commits(GIT, where, head, listed, seconds_max=0.0)
+    assert (history.is_cut, list(history.changes)) == (True, [listed[0].name])
+    history = read_commits(GIT, where, head, listed, bytes_max=1)
+    assert (history.is_cut, list(history.changes)) == (True, [listed[0].name])
 
 
 def test_oldest_commit_of_a_shallow_clone_is_not_counted(tmp_path: Path) -> None:
-    make_repository(tmp_path / "whole", [(NOW + each, {b"a": b"%d" % each}) for each in range(5)])
+    make_repository(tmp_path / "whole", [(NOW + number, {b"a": b"%d" % number}) for number in range(5)])
     git(tmp_path, "clone", "-q", "--depth", "3", f"file://{tmp_path}/whole", "part")
     assert find_head(GIT, os.fsencode(tmp_path / "part")).is_shallow
     assert file_changes(tmp_path / "part") == {b"a": 2}
@@ -223,16 +223,16 @@ def test_merge_is_compared_with_other_parents_only_if_a_function_differs(tree: P
     compared: dict[tuple[int, int], list[bytes]] = {}
     for function in ((24, 27), (4, 7)):
         hunks: dict[BlobPair, tuple[Hunk, ...]] = {}
-        while (found := count_changes(commits, hunks, {version: [LineRange(*function)]}, merges_ahead=1)).missing:
-            hunks |= read_hunks(GIT, os.fsencode(tree), found.missing, paths).hunks
-        assert found.counts[version, LineRange(*function)] == (2, True)
-        (merge,) = (each for each in commits if len(each.parents) == 2)
+        while (churn := count_changes(commits, hunks, {version: [LineRange(*function)]}, merges_ahead=1)).missing:
+            hunks |= read_hunks(GIT, os.fsencode(tree), churn.missing, paths).hunks
+        assert churn.counts[version, LineRange(*function)] == (2, True)
+        (merge,) = (candidate for candidate in commits if len(candidate.parents) == 2)
         compared[function] = [old.blob for old in merge.changes[0].old if (old.blob, version.blob) in hunks]
     assert (len(compared[24, 27]), len(compared[4, 7])) == (1, 2)
 
 
 def test_function_count_is_partial_if_older_commits_are_unknown(tree: Path) -> None:
-    """The second commit made the lines from 31 on; what is older is not known."""
+    """The second commit made the lines from 31 on. Older commits are unknown."""
     for text in (lines(), lines() + "new\n" * 9, lines(n5="x") + "new\n" * 8 + "old\n"):
         commit(tree, {"a": text})
     version = FileVersion(b"a", blob_hash_prefix((tree / "a").read_bytes(), "0" * 40))
@@ -240,7 +240,7 @@ def test_function_count_is_partial_if_older_commits_are_unknown(tree: Path) -> N
     functions = {version: [LineRange(4, 7), LineRange(31, 40)]}
     hunks = read_hunks(GIT, os.fsencode(tree), count_changes(commits, {}, functions).missing, paths).hunks
     counts = count_changes(commits, hunks, functions, is_whole=False).counts
-    assert [counts[version, each] for each in functions[version]] == [(1, False), (2, True)]
+    assert [counts[version, function] for function in functions[version]] == [(1, False), (2, True)]
 
 
 def test_history_requires_a_repository_with_a_commit(tmp_path: Path) -> None:
@@ -278,5 +278,5 @@ def test_repository_settings_do_not_affect_churn(tree: Path) -> None:
 
 @pytest.mark.slow
 def test_hundred_thousand_commits_are_counted_in_time(tmp_path: Path) -> None:
-    make_repository(tmp_path, ((NOW + each, {b"a": b"%d" % each}) for each in range(100_001)))
+    make_repository(tmp_path, ((NOW + number, {b"a": b"%d" % number}) for number in range(100_001)))
     assert count_file_changes(commits_of(tmp_path, 600.0)) == {b"a": 100_001}

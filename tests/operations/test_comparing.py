@@ -1,4 +1,4 @@
-"""Two batches of real trees, compared: what is new, what went, and nothing that was not touched."""
+"""Tests of comparisons of two batches of real trees: new and fixed findings, and none in unchanged code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Row = tuple[str, str | None, str, int | None, int | None, str]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """With a batch of each of the two trees."""
+    """A store with a batch of each of the two trees."""
     tree = tmp_path_factory.mktemp("compared")
     (tree / ".git").mkdir()
     for files in (_BEFORE, _AFTER):
@@ -52,7 +52,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def _run(tree: Path, files: Mapping[str, str | None], part: str = ".") -> None:
-    """Have a tree hold some files and no others, and a batch of it, or of a part of it."""
+    """Make the tree contain exactly these files, and run it or a part of it."""
     for path in tree.rglob("*"):
         if path.is_file() and ".codebatch" not in path.parts and ".git" not in path.parts:
             path.unlink()
@@ -64,20 +64,22 @@ def _run(tree: Path, files: Mapping[str, str | None], part: str = ".") -> None:
         run(tree / part, tree / ".codebatch", configured=tree, pipeline="full")
 
 
-def _compare(store: Store, old: str = "latest~1", new: str = "latest", asked: RecordFilter | None = None) -> Comparison:
-    return compare_batches(store.batch(old), store.batch(new), record_filter=asked)
+def _compare(
+    store: Store, old: str = "latest~1", new: str = "latest", record_filter: RecordFilter | None = None
+) -> Comparison:
+    return compare_batches(store.batch(old), store.batch(new), record_filter=record_filter)
 
 
-def _rows(found: Iterator[Change]) -> list[Row]:
-    return [_row(each) for each in found]
+def _rows(changes: Iterator[Change]) -> list[Row]:
+    return [_row(change) for change in changes]
 
 
-def _row(each: Change) -> Row:
-    about = each.new or each.old
+def _row(change: Change) -> Row:
+    about = change.new or change.old
     assert isinstance(about, Diagnostic)
     assert isinstance(about.path, str)
-    old, new = (side.line if isinstance(side, Diagnostic) else None for side in (each.old, each.new))
-    return each.state, each.by, about.path, old, new, about.code
+    old, new = (side.line if isinstance(side, Diagnostic) else None for side in (change.old, change.new))
+    return change.state, change.by, about.path, old, new, about.code
 
 
 _ROWS: list[Row] = [
@@ -94,7 +96,7 @@ _ROWS: list[Row] = [
 
 
 def test_comparison_reports_only_changed_findings(store: Store) -> None:
-    """The findings below a line that was added, and those of a file that nobody touched, are unchanged."""
+    """Findings below an added line and in an unchanged file are unchanged."""
     comparison = _compare(store)
     assert _rows(comparison.differences()) == _ROWS
     assert {state: number for state, number in comparison.counts.items() if number} == {
@@ -109,7 +111,7 @@ def test_comparison_of_a_batch_with_itself_has_no_differences(store: Store) -> N
 
 
 def test_comparison_filter_applies_to_both_batches(store: Store) -> None:
-    comparison = _compare(store, asked=RecordFilter(codes=("F401",)))
+    comparison = _compare(store, record_filter=RecordFilter(codes=("F401",)))
     assert _rows(comparison.differences()) == [row for row in _ROWS if row[-1] == "F401"]
     assert comparison.counts["unchanged"] == 2
 
@@ -123,9 +125,9 @@ def test_lines_of_a_moved_file_are_matched(store: Store) -> None:
 _X = "import os\nx = 1\n"
 _RULE_OFF = '[tasks.lint]\noff = ["F401"]\n'
 _OFF_BELOW = '[[tasks.lint.paths]]\nmatch = ["new/"]\noff = ["F401"]\n'
-_OWN = "[tasks.own]\npython = 'own.py:task'\n"
+_CUSTOM_TASK = "[tasks.own]\npython = 'own.py:task'\n"
 _RAISES = "def task(file):\n    raise ValueError\n"
-_SAYS = """from codebatch_workers.api import Diagnostic
+_REPORTS = """from codebatch_workers.api import Diagnostic
 
 def task(file):
     if file.path != b"a.py":
@@ -134,7 +136,7 @@ def task(file):
                        message="own", tool="own")]
 """
 _TODO = "[tasks.lint]\non = ['todo-comment']\n[tasks.lint.todo]\nwords = ['%s']\n"
-_SAYS_NOTHING = "def task(file):\n    return []\n"
+_REPORTS_NOTHING = "def task(file):\n    return []\n"
 _ALL = "[tasks.lint]\non = ['*']\n"
 _RULE = """[[tasks.lint.rules]]
 id = "no-f"
@@ -144,7 +146,7 @@ message = "a call"
 """
 _NOT = "not_comparable"
 
-# Two trees; what becomes of the one finding that is in one of them, and why; and the other way round.
+# Two trees, then state and reason of the finding that only one of them has, and those of the reverse comparison.
 _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], tuple[str, str | None]]] = {
     "mended": ({"a.py": _X}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
     "gone with its file": ({"a.py": _X, "b": ""}, {"b": ""}, ("removed", None), ("new", None)),
@@ -180,16 +182,17 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
         (_NOT, "not_checked"), (_NOT, "not_checked"),
     ),
     "failed": (
-        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
-        {"a.py": "x = 2\n", "codebatch.toml": _OWN, "own.py": _RAISES}, (_NOT, "not_checked"), (_NOT, "not_checked"),
+        {"a.py": "x = 1\n", "codebatch.toml": _CUSTOM_TASK, "own.py": _REPORTS},
+        {"a.py": "x = 2\n", "codebatch.toml": _CUSTOM_TASK, "own.py": _RAISES},
+        (_NOT, "not_checked"), (_NOT, "not_checked"),
     ),
     "not run": (
-        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS}, {"a.py": "x = 1\n"},
+        {"a.py": "x = 1\n", "codebatch.toml": _CUSTOM_TASK, "own.py": _REPORTS}, {"a.py": "x = 1\n"},
         (_NOT, "not_checked"), (_NOT, "not_checked"),
     ),
     "another version": (
-        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
-        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS_NOTHING},
+        {"a.py": "x = 1\n", "codebatch.toml": _CUSTOM_TASK, "own.py": _REPORTS},
+        {"a.py": "x = 1\n", "codebatch.toml": _CUSTOM_TASK, "own.py": _REPORTS_NOTHING},
         (_NOT, "configuration"), (_NOT, "configuration"),
     ),
     "configured otherwise": (
@@ -205,15 +208,17 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
 
 @pytest.mark.parametrize("case", _CASES)
 def test_finding_absent_for_another_cause_is_neither_fixed_nor_new(tmp_path: Path, case: str) -> None:
-    before, after, told, backwards = _CASES[case]
+    before, after, forwards, backwards = _CASES[case]
     (tmp_path / ".git").mkdir()
     for files in (before, after):
         _run(tmp_path, files)
     with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         pair = [opened.batch(reference, partial=True) for reference in ("latest~1", "latest")]
-        for (old, new), expected in zip((pair, pair[::-1]), (told, backwards), strict=True):
-            found = [each for each in compare_batches(old, new).differences() if each.old is None or each.new is None]
-            assert [(each.state, each.reason) for each in found] == [expected]
+        for (old, new), expected in zip((pair, pair[::-1]), (forwards, backwards), strict=True):
+            unmatched = [
+                change for change in compare_batches(old, new).differences() if change.old is None or change.new is None
+            ]
+            assert [(change.state, change.reason) for change in unmatched] == [expected]
 
 
 def test_restricted_batch_fixes_nothing_outside_its_paths(tmp_path: Path) -> None:
@@ -222,9 +227,9 @@ def test_restricted_batch_fixes_nothing_outside_its_paths(tmp_path: Path) -> Non
     _run(tmp_path, files)
     _run(tmp_path, {**files, "src/a.py": "import re\n"}, part="src")
     with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
-        whole, part = (opened.batch(each.id) for each in opened.batches())
-        told = [(_row(each)[2], each.state, each.reason) for each in compare_batches(whole, part).differences()]
-        assert told == [
+        whole, part = (opened.batch(item.id) for item in opened.batches())
+        rows = [(_row(item)[2], item.state, item.reason) for item in compare_batches(whole, part).differences()]
+        assert rows == [
             ("lib/b.py", "not_comparable", "not_checked"),
             ("src/a.py", "fixed", None),
             ("src/a.py", "new", None),
@@ -232,7 +237,7 @@ def test_restricted_batch_fixes_nothing_outside_its_paths(tmp_path: Path) -> Non
 
 
 def test_findings_without_file_contents_are_compared_by_message(tmp_path: Path) -> None:
-    """Of files in one batch alone nothing is said: they may be one that was moved."""
+    """Nothing is reported about files in only one batch, because they may have been moved."""
     (tmp_path / ".git").mkdir()
     for files in (_BEFORE, _AFTER):
         _run(tmp_path, files)
@@ -240,8 +245,8 @@ def test_findings_without_file_contents_are_compared_by_message(tmp_path: Path) 
         pack.unlink()
     with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         comparison = _compare(opened)
-        found = [_row(each) for each in comparison.differences() if each.reason != "unknown"]
-        assert [(state, by, path, code) for state, by, path, _, _, code in found] == [
+        rows = [_row(change) for change in comparison.differences() if change.reason != "unknown"]
+        assert [(state, by, path, code) for state, by, path, _, _, code in rows] == [
             ("moved", "message", "edited.py", "F401"),
             ("fixed", None, "edited.py", "F401"),
             ("moved", "message", "edited.py", "F401"),
@@ -255,40 +260,40 @@ def test_findings_without_file_contents_are_compared_by_message(tmp_path: Path) 
 
 def test_text_cache_of_a_comparison_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = store.batch("latest~1"), store.batch("latest")
-    told = [_row(each) for each in compare_batches(old, new).differences()]
+    rows = [_row(item) for item in compare_batches(old, new).differences()]
     bound = 300
     monkeypatch.setattr(trees, "_CACHED_SPLIT_BYTES_MAX", bound)
-    held: list[int] = []
+    cached_bytes: list[int] = []
 
     def noted(text: bytes) -> SplitText:
-        held.append(sum(each.size for each in comparison.trees._split_texts.values()))
+        cached_bytes.append(sum(item.size for item in comparison.trees._split_texts.values()))
         return split_text(text)
 
     monkeypatch.setattr(trees, "split_text", noted)
     comparison = compare_batches(old, new)
-    assert [_row(each) for each in comparison.differences()] == told
-    assert len(held) > 2
-    assert 0 < max(held) <= bound
+    assert [_row(item) for item in comparison.differences()] == rows
+    assert len(cached_bytes) > 2
+    assert 0 < max(cached_bytes) <= bound
 
 
 def test_contents_lost_after_line_matching_are_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compare_batches(store.batch("latest~1"), store.batch("latest"))
     assert comparison.lines(b"edited.py") is not None
-    for kept in (comparison.trees._contents, comparison.trees._split_texts):
-        kept.clear()
+    for cache in (comparison.trees._contents, comparison.trees._split_texts):
+        cache.clear()
 
     def gone(*_: object) -> bytes:
         raise ObjectMissing("it is gone")
 
     monkeypatch.setattr(BatchRecords, "read_object", gone)
-    found = list(comparison.differences())
-    assert found
+    changes = list(comparison.differences())
+    assert changes
     assert not comparison.is_complete
 
 
 def test_incomplete_batch_is_compared_only_if_partial_is_requested(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    for files in ({"a.py": "", "codebatch.toml": _OWN, "own.py": text} for text in (_SAYS, _RAISES)):
+    for files in ({"a.py": "", "codebatch.toml": _CUSTOM_TASK, "own.py": text} for text in (_REPORTS, _RAISES)):
         _run(tmp_path, files)
     with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         with pytest.raises(BatchIncomplete):
@@ -310,8 +315,10 @@ def test_batches_of_different_projects_are_not_compared(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40, 44))
 def test_comparison_over_random_histories_is_symmetric_and_cache_independent(tmp_path: Path, seed: int) -> None:
-    """Whatever is done to a tree: each finding is in one row, nothing in a file that nobody touched is new or mended,
-    the other way round the pairs are the same, and what was taken over is told as what was done anew.
+    """Check invariants of comparisons after any change of a tree.
+
+    Each finding is in one row. No finding in an unchanged file is new or fixed. The reverse comparison has the same
+    pairs. Reused results compare like recomputed ones.
     """
     history = History(tmp_path / "tree", seed)
     stores = [tmp_path / "store", tmp_path / "anew"]
@@ -320,12 +327,18 @@ def test_comparison_over_random_histories_is_symmetric_and_cache_independent(tmp
             for store in stores:
                 run(history.tree, store, pipeline="full", reuses=store.name == "store")
         history.step()
-    with codebatch.open(stores[0]) as kept, codebatch.open(stores[1]) as anew:
-        batches = [[opened.batch(each.id, partial=True) for each in opened.batches()] for opened in (kept, anew)]
-        for (old, new), (old_anew, new_anew) in zip(*(itertools.pairwise(each) for each in batches), strict=True):
+    with codebatch.open(stores[0]) as reusing, codebatch.open(stores[1]) as recomputing:
+        batches = [
+            [opened.batch(item.id, partial=True) for item in opened.batches()] for opened in (reusing, recomputing)
+        ]
+        for (old, new), (old_recomputed, new_recomputed) in zip(
+            *(itertools.pairwise(item) for item in batches), strict=True
+        ):
             if not _have_nothing_in_common(old, new):
                 _check(old, new)
-                assert _rows_of(compare_batches(old, new)) == _rows_of(compare_batches(old_anew, new_anew))
+                assert _all_rows(compare_batches(old, new)) == _all_rows(
+                    compare_batches(old_recomputed, new_recomputed)
+                )
 
 
 def _have_nothing_in_common(old: Batch, new: Batch) -> bool:
@@ -335,18 +348,18 @@ def _have_nothing_in_common(old: Batch, new: Batch) -> bool:
 def _check(old: Batch, new: Batch) -> None:
     comparison, mirrored = compare_batches(old, new), compare_batches(new, old)
     every = [*comparison.differences(CHANGE_STATES)]
-    sides = ((old, [each.old for each in every]), (new, [each.new for each in every]))
-    for batch, told in sides:
-        rows = [msgspec.json.encode(record) for record in told if record is not None]
-        assert sorted(rows) == sorted(msgspec.json.encode(each) for each in batch.diagnostics())
+    sides = ((old, [change.old for change in every]), (new, [change.new for change in every]))
+    for batch, records in sides:
+        rows = [msgspec.json.encode(record) for record in records if record is not None]
+        assert sorted(rows) == sorted(msgspec.json.encode(change) for change in batch.diagnostics())
     assert sum(comparison.counts.values()) == len(every)
-    assert {state: sum(each.state == state for each in every) for state in CHANGE_STATES} == comparison.counts
-    assert _pairs(every) == {(theirs, ours) for ours, theirs in _pairs(mirrored.differences(CHANGE_STATES))}
-    for each in every:
-        if each.old is None or each.new is None:
-            path = (each.old or each.new).path_bytes  # type: ignore[union-attr]  # one of them is there
+    assert {state: sum(change.state == state for change in every) for state in CHANGE_STATES} == comparison.counts
+    assert _pairs(every) == {(old, new) for new, old in _pairs(mirrored.differences(CHANGE_STATES))}
+    for change in every:
+        if change.old is None or change.new is None:
+            path = (change.old or change.new).path_bytes  # type: ignore[union-attr]  # one side is a finding
             objects = [_object(side, path) for side in (old, new)]
-            assert each.state in ("suppressed", "not_comparable") or objects[0] != objects[1], each
+            assert change.state in ("suppressed", "not_comparable") or objects[0] != objects[1], change
 
 
 def _object(batch: Batch, path: bytes) -> str | None:
@@ -355,8 +368,12 @@ def _object(batch: Batch, path: bytes) -> str | None:
 
 
 def _pairs(every: Iterable[Change]) -> set[tuple[bytes, bytes]]:
-    return {(msgspec.json.encode(each.old), msgspec.json.encode(each.new)) for each in every if each.old and each.new}
+    return {
+        (msgspec.json.encode(change.old), msgspec.json.encode(change.new))
+        for change in every
+        if change.old and change.new
+    }
 
 
-def _rows_of(comparison: Comparison) -> list[tuple[object, ...]]:
-    return [tuple(each) for each in comparison.differences(CHANGE_STATES)]
+def _all_rows(comparison: Comparison) -> list[tuple[object, ...]]:
+    return [tuple(change) for change in comparison.differences(CHANGE_STATES)]

@@ -1,4 +1,4 @@
-"""Blocks that are parts of longer ones are listed with those: no code is listed twice."""
+"""Tests of the list of duplicate blocks: a block within a longer block is listed with the longer one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from codebatch.operations.queries.duplicate_places import join_blocks
 
 
 def _block(group: str, lines: int, *places: tuple[str, int]) -> DuplicateBlock:
-    made = tuple(make_place(path.encode(), line, line + lines) for path, line in sorted(places))
-    return DuplicateBlock(number=0, group=group, lines=lines, copies=len(made), locations=made)
+    locations = tuple(make_place(path.encode(), line, line + lines) for path, line in sorted(places))
+    return DuplicateBlock(number=0, group=group, lines=lines, copies=len(locations), locations=locations)
 
 
 def _listed_blocks(blocks: list[DuplicateBlock]) -> list[tuple[int, int, list[tuple[str, int, int]]]]:
@@ -38,7 +38,7 @@ def test_block_within_a_longer_block_is_listed_as_its_locations() -> None:
 
 
 def test_blocks_that_overlap_little_are_listed_separately() -> None:
-    """A block that reaches out of the other by as many lines as a block has is code of its own."""
+    """A block that extends beyond another by at least the minimal length of a block is listed separately."""
     long = _block("long", 30, ("a", 1), ("b", 1))
     reaches_out = _block("out", 20, ("a", 21), ("c", 1))
     hardly_reaches_out = _block("in", 19, ("a", 21), ("d", 1))

@@ -1,4 +1,4 @@
-"""Of copied blocks those of most lines are kept, and told as if all had been."""
+"""Tests of the longest duplicate blocks: the blocks kept and the counts equal those of an unlimited list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GROUPS = st.lists(st.tuples(st.integers(8, 12), st.lists(_PLACES, min_size=2, m
 
 def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | None) -> LongestBlocks:
     best = LongestBlocks(number, lambda path: path != b"c", lambda path: path.startswith(b"test/"))
-    told = [
+    records = [
         DuplicateRecord(
             path=path,
             line=line,
@@ -29,9 +29,9 @@ def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | N
         for group, (lines, places) in enumerate(groups)
         for path, line in places[1:]
     ]
-    told.sort(key=lambda each: (each.path, each.line))
-    for at in range(0, len(told), 2):
-        best.add(told[at : at + 2])
+    records.sort(key=lambda record: (record.path, record.line))
+    for at in range(0, len(records), 2):
+        best.add(records[at : at + 2])
     return best
 
 
@@ -42,8 +42,10 @@ def test_largest_blocks_match_the_first_of_all_blocks(
     first, every = _most_lines(groups, number), _most_lines(groups, None)
     assert first.blocks() == every.blocks()[:number]
     assert (first.relevant_groups, first.excluded_count) == (every.relevant_groups, every.excluded_count)
-    asked = {str(at): places for at, (_, places) in enumerate(groups) if any(path != "c" for path, _ in places)}
-    own = {group: sum(not path.startswith("test/") for path, _ in places) for group, places in asked.items()}
-    assert every.relevant_groups == {group for group in asked if own[group] > 1}
-    assert every.excluded_count == sum(own[group] < 2 for group in asked)
-    assert [each.lines for each in every.blocks()] == sorted((each.lines for each in every.blocks()), reverse=True)
+    places_by_group = {
+        str(at): places for at, (_, places) in enumerate(groups) if any(path != "c" for path, _ in places)
+    }
+    own = {group: sum(not path.startswith("test/") for path, _ in places) for group, places in places_by_group.items()}
+    assert every.relevant_groups == {group for group in places_by_group if own[group] > 1}
+    assert every.excluded_count == sum(own[group] < 2 for group in places_by_group)
+    assert [block.lines for block in every.blocks()] == sorted((block.lines for block in every.blocks()), reverse=True)

@@ -1,4 +1,4 @@
-"""Which directory is the project, as tables of trees (SPEC.md "Projects")."""
+"""Tests of the search for the project directory, as tables of trees (SPEC.md "Projects")."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_project_root_is_found_from_a_directory(
     for path in files:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("out/\n" if path.endswith(".gitignore") else "")
-    found = find_project(tmp_path / start)
-    assert (os.fsdecode(found.root), found.kind) == (str(tmp_path / root), kind)
+    project = find_project(tmp_path / start)
+    assert (os.fsdecode(project.root), project.kind) == (str(tmp_path / root), kind)
     (tmp_path / start / "file.py").touch()
-    assert find_project(tmp_path / start / "file.py") == found
+    assert find_project(tmp_path / start / "file.py") == project
 
 
 def test_link_to_a_directory_resolves_to_its_project(tmp_path: Path) -> None:
@@ -72,7 +72,9 @@ def test_project_search_ignores_markers_of_other_users(tmp_path: Path) -> None:
         os.chown(path, 12345, 12345)
     assert find_project(mine).kind == "unmarked"
     os.chown(mine, 12345, 12345)
-    assert find_project(mine).kind == "git", "a checkout that belongs to another user altogether, as in a container"
+    assert find_project(mine).kind == "git", (
+        "a checkout that belongs entirely to another user, as in a container, was ignored"
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,13 +92,13 @@ def test_project_search_ignores_markers_of_other_users(tmp_path: Path) -> None:
 def test_analysed_directory_outside_git_is_a_project(
     kind: str, start: str, last: str, known: list[str], root: str
 ) -> None:
-    project = ProjectRoot(b"/p", start.encode(), kind, last=last.encode())  # type: ignore[arg-type]  # it is one of them
-    assert project.root_among({each.encode() for each in known}) == root.encode()
+    project = ProjectRoot(b"/p", start.encode(), kind, last=last.encode())  # type: ignore[arg-type]
+    assert project.root_among({directory.encode() for directory in known}) == root.encode()
 
 
 def test_project_search_ends_at_the_top_of_the_work_tree(tmp_path: Path) -> None:
     (tmp_path / "p" / ".git").mkdir(parents=True)
     below = tmp_path.resolve() / "p" / "a" / "b"
     below.mkdir(parents=True)
-    found = [os.fsdecode(each) for each in iter_project_directories(os.fsencode(below))]
-    assert found == [str(below), str(below.parent), str(below.parent.parent)]
+    directories = [os.fsdecode(directory) for directory in iter_project_directories(os.fsencode(below))]
+    assert directories == [str(below), str(below.parent), str(below.parent.parent)]

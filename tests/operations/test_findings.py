@@ -1,4 +1,4 @@
-"""Findings by rule, from Python, and what of a batch is said first."""
+"""Tests of findings by rule through the Python API, and of the headline of a batch."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.index.batches import Said, diagnostic, make_saying, make_store
 CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "text")
 
 
-def of(item: int, record: Record) -> Record:
+def at_item(item: int, record: Record) -> Record:
     return msgspec.structs.replace(record, path=f"{item:03d}")
 
 
-SAID: Said = {
+RECORDS: Said = {
     "parse": [
         [
             File(
@@ -34,11 +34,11 @@ SAID: Said = {
         for item in range(len(CLASSES))
     ],
     "lint": [
-        [of(0, diagnostic("OFTEN", "warning")), of(0, diagnostic("HINT", "hint"))],
-        [of(1, diagnostic("IN_TEST", "error")), of(1, diagnostic("OFTEN", "warning"))],
-        [of(2, diagnostic("OFTEN", "warning")), of(2, diagnostic("ONCE", "warning"))],
-        [of(3, diagnostic("ONCE", "info"))],
-        [of(4, diagnostic("GRAVE", "error")), of(4, diagnostic("GRAVE", "error"))],
+        [at_item(0, diagnostic("OFTEN", "warning")), at_item(0, diagnostic("HINT", "hint"))],
+        [at_item(1, diagnostic("IN_TEST", "error")), at_item(1, diagnostic("OFTEN", "warning"))],
+        [at_item(2, diagnostic("OFTEN", "warning")), at_item(2, diagnostic("ONCE", "warning"))],
+        [at_item(3, diagnostic("ONCE", "info"))],
+        [at_item(4, diagnostic("GRAVE", "error")), at_item(4, diagnostic("GRAVE", "error"))],
         [],
     ],
 }  # fmt: skip
@@ -47,7 +47,7 @@ SAID: Said = {
 @pytest.fixture(scope="module")
 def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     store = make_store(tmp_path_factory.mktemp("said"))
-    make_saying(store, len(CLASSES), SAID)
+    make_saying(store, len(CLASSES), RECORDS)
     return Store(store, pytest.fail).batch()
 
 
@@ -57,7 +57,7 @@ def rule_summaries(batch: Batch, **filters: object) -> list[tuple[str, str, int,
 
 
 def test_files_with_few_findings_of_a_rule_come_first() -> None:
-    """Many in a file are likely of one cause; what stands apart comes last all the same."""
+    """Many findings in one file probably have one cause. Findings in non-production files come last in any case."""
     places = [
         ("a", FINDINGS_PER_FILE_FEW + 1),
         ("b", FINDINGS_PER_FILE_FEW),
@@ -71,7 +71,7 @@ def test_files_with_few_findings_of_a_rule_come_first() -> None:
         for _ in range(count)
     ]
     (rule,) = group_by_rule(records, SecondaryFiles({b"c": "test"}))
-    assert list(dict.fromkeys(each["path"] for each in rule.findings)) == ["b", "e", "a", "d", "c"]
+    assert list(dict.fromkeys(finding["path"] for finding in rule.findings)) == ["b", "e", "a", "d", "c"]
 
 
 def test_rules_are_ordered_by_severity_then_non_test_then_rarity(batch: Batch) -> None:
@@ -97,10 +97,14 @@ def test_findings_use_filters_of_diagnostics_and_named_severity_hides_none(batch
 
 
 def test_headline_has_the_first_rules_of_each_severity_with_counts(batch: Batch) -> None:
-    found = make_headline(batch.question)
-    assert [rule.code for rule in found.findings] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
-    assert (found.findings_count, found.minor_findings, found.partially_parsed) == (7, {"info": 1, "hint": 1}, 1)
-    assert (found.hotspots, found.duplicates, found.cycles) == ((), (), ())
+    headline = make_headline(batch.question)
+    assert [rule.code for rule in headline.findings] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
+    assert (headline.findings_count, headline.minor_findings, headline.partially_parsed) == (
+        7,
+        {"info": 1, "hint": 1},
+        1,
+    )
+    assert (headline.hotspots, headline.duplicates, headline.cycles) == ((), (), ())
 
 
 def test_files_are_filtered_by_parse_state_and_file_class(batch: Batch) -> None:
@@ -115,6 +119,6 @@ def test_files_are_filtered_by_parse_state_and_file_class(batch: Batch) -> None:
 def test_invalid_diagnostic_record_is_damage(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     bad = msgspec.structs.replace(diagnostic("E"), line="x")
-    make_saying(store, 1, {"lint": [[of(0, bad)]]})
+    make_saying(store, 1, {"lint": [[at_item(0, bad)]]})
     with pytest.raises(StoreCorrupt, match="not a valid diagnostic"):
         Store(store, pytest.fail).batch().findings()

@@ -1,8 +1,8 @@
-"""Histories of a tree with the real tasks: a run that takes results over says what one says that does not, and does no
-more than it must (SPEC.md "Reuse").
+"""Tests of reuse over random histories of a tree with the real tasks (SPEC.md "Reuse").
 
-At each step the tree is run in a store that has all batches before, and anew in an empty one. CODEBATCH_HISTORIES says
-how many histories, for a longer look, and CODEBATCH_HISTORIES_FROM which is the first.
+A run that reuses results must give the same output as a run that does not, and must execute no more than necessary.
+After each step the tree is run in a store with all earlier batches, and again in an empty store. CODEBATCH_HISTORIES
+sets the number of histories, CODEBATCH_HISTORIES_FROM the first seed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_long_history_with_reuse_matches_runs_without_reuse(tmp_path: Path, seed
 
 
 def test_results_absent_from_a_near_base_are_reused_from_an_older_base(tmp_path: Path) -> None:
-    """The nearer one has a and c, the further one a, b and c."""
+    """The nearer base has results of a and c, the older one of a, b and c."""
     for name in "abcd":
         write(tmp_path / "tree" / f"{name}.py", "import os\n")
     run(tmp_path / "tree", tmp_path / "store")
@@ -72,64 +72,64 @@ def test_results_absent_from_a_near_base_are_reused_from_an_older_base(tmp_path:
 
 
 def follow_history(root: Path, *, seed: int, steps: int) -> None:
-    """A history from its seed, looked at after every step. In every third of them no clock can be relied on."""
-    chance = random.Random(-seed)
+    """Check a history from a seed after every step. In every third history the clock is unreliable."""
+    generator = random.Random(-seed)
     history = History(root / "tree", seed)
     known = Known()
-    said = "begin"
+    change = "begin"
     with pytest.MonkeyPatch.context() as patch:
         if seed % 3 == 0:
-            patch.setattr("codebatch.operations.runs.planning.wall_ns", lambda: chance.randrange(2 * 10**18))
+            patch.setattr("codebatch.operations.runs.planning.wall_ns", lambda: generator.randrange(2 * 10**18))
         for number in range(steps):
-            if chance.random() < 0.4:
-                chance.choice(DISTURBANCES)(root, known, chance)
+            if generator.random() < 0.4:
+                generator.choice(DISTURBANCES)(root, known, generator)
             place = "tree"
-            if chance.random() < 0.1:
+            if generator.random() < 0.1:
                 shutil.copytree(root / "tree", root / "other", symlinks=True)
                 place = "other"
-            path = chance.choice(history.places()) if chance.random() < 0.15 else "."
-            _compare(root, known, root / place, path, f"seed {seed}, step {number}: {said}")
+            path = generator.choice(history.places()) if generator.random() < 0.15 else "."
+            _compare(root, known, root / place, path, f"seed {seed}, step {number}: {change}")
             shutil.rmtree(root / "other", ignore_errors=True)
-            said = history.step()
+            change = history.step()
             if not history.files():
                 return
 
 
-def _compare(root: Path, known: Known, tree: Path, path: str, told: str) -> None:
+def _compare(root: Path, known: Known, tree: Path, path: str, description: str) -> None:
     try:
-        ran = run(tree / path, root / "store", configured=tree)
-    except (InvalidInput, NothingToDo) as error:  # A configuration of ruff's that cannot be read, or nothing to do.
+        result = run(tree / path, root / "store", configured=tree)
+    except (InvalidInput, NothingToDo) as error:  # ruff cannot read its configuration, or there is no file to analyse.
         with pytest.raises(type(error)):
             run(tree / path, root / "anew", configured=tree)
         return
-    known.check(ran, told)
-    if not ran.is_complete:
-        assert resume(tree, ran).result_digest == ran.result_digest, told
-    anew = run(tree / path, root / "anew", configured=tree, reuses=False)
-    assert anew.executed.reused == 0
-    assert ran.result_digest == anew.result_digest, told
-    assert _batch_content(ran.batch) == _batch_content(anew.batch), told
+    known.check(result, description)
+    if not result.is_complete:
+        assert resume(tree, result).result_digest == result.result_digest, description
+    fresh = run(tree / path, root / "anew", configured=tree, reuses=False)
+    assert fresh.executed.reused == 0
+    assert result.result_digest == fresh.result_digest, description
+    assert _batch_content(result.batch) == _batch_content(fresh.batch), description
     shutil.rmtree(root / "anew")
 
 
-def _leave_unfinished(root: Path, known: Known, chance: random.Random) -> None:
-    task = chance.choice(["parse", "lint", "symbols"])
-    with contextlib.suppress(InvalidInput):  # A configuration of ruff's that cannot be read.
+def _leave_unfinished(root: Path, known: Known, generator: random.Random) -> None:
+    task = generator.choice(["parse", "lint", "symbols"])
+    with contextlib.suppress(InvalidInput):  # ruff may be unable to read its configuration.
         known.check(run(root / "tree", root / "store", task=task), f"only {task}", (task,))
 
 
-def _collect(root: Path, known: Known, chance: random.Random) -> None:
+def _collect(root: Path, known: Known, generator: random.Random) -> None:
     with contextlib.suppress(StoreNotFound):
-        collect_garbage(open_store(RealFiles(), root / "store"), keep=chance.randint(1, 3))
+        collect_garbage(open_store(RealFiles(), root / "store"), keep=generator.randint(1, 3))
 
 
-def _remove_a_batch(root: Path, known: Known, chance: random.Random) -> None:
+def _remove_a_batch(root: Path, known: Known, generator: random.Random) -> None:
     batches = sorted(root.glob("store/batches/batch-*"))
     if batches:
-        shutil.rmtree(chance.choice(batches))
+        shutil.rmtree(generator.choice(batches))
 
 
-def _remove_caches(root: Path, known: Known, chance: random.Random) -> None:
+def _remove_caches(root: Path, known: Known, generator: random.Random) -> None:
     shutil.rmtree(root / "store" / "cache", ignore_errors=True)
 
 
@@ -137,7 +137,7 @@ DISTURBANCES = (_leave_unfinished, _leave_unfinished, _collect, _remove_a_batch,
 
 
 def _batch_content(batch: BatchDir) -> tuple[dict[str, bytes], list[TaskOutput]]:
-    """All that a batch says: the bytes of its outputs, and what the manifest counts, but for what was served."""
+    """Return the bytes of the outputs of a batch, and its manifest without the counts of reused results."""
     if not (batch.root / "settled.json").exists():
         check_registers(batch, batch.plan())
         check_chains(batch, batch.plan())
@@ -152,69 +152,75 @@ def _batch_content(batch: BatchDir) -> tuple[dict[str, bytes], list[TaskOutput]]
 
 @dataclass(slots=True)
 class Known:
-    """What an independent reader knows of the batches of a store: the keys of the results of each, and its place."""
+    """The knowledge of an independent reader about the batches of a store: cache keys of results, and sources."""
 
     results: dict[str, set[Key]] = field(default_factory=dict)
     places: dict[str, tuple[object, str]] = field(default_factory=dict)
 
-    def check(self, ran: RunResult, told: str, tasks: tuple[str, ...] = ()) -> None:
-        """Hold what was executed against what the keys say, and take note of the batch."""
-        batch = ran.batch
-        keys = _keys(ran.store, batch)
-        if ran.action == "new":
-            bases = self._bases(ran.store, batch)
-            assert list(batch.about.bases) == bases, f"{told}: {batch.about.bases} and not {bases}"
-        if ran.action in ("new", "resumed") and ran.executed.reused + ran.executed.executed:
-            held = set[Key]().union(*(self.results.get(base, ()) for base in batch.about.bases))
-            missing = sorted(pair for pair, key in keys.items() if key not in held)
-            _check_executed(ran, missing, tasks, f"{told}: {missing}")
-        for each in iter_batches(ran.store):  # One of another place may have been continued, and then adopted.
-            if each.about.plan_digest == batch.about.plan_digest:
-                self.places[each.id] = each.about.sources, each.about.pipeline
-                self.results[each.id] = {keys[pair] for pair in _results(ran.store, each)}
+    def check(self, result: RunResult, description: str, tasks: tuple[str, ...] = ()) -> None:
+        """Check the executed results against the cache keys, and record the batch."""
+        batch = result.batch
+        keys = _keys(result.store, batch)
+        if result.action == "new":
+            bases = self._bases(result.store, batch)
+            assert list(batch.about.bases) == bases, f"{description}: {batch.about.bases} and not {bases}"
+        if result.action in ("new", "resumed") and result.executed.reused + result.executed.executed:
+            keys_of_bases = set[Key]().union(*(self.results.get(base, ()) for base in batch.about.bases))
+            missing = sorted(pair for pair, key in keys.items() if key not in keys_of_bases)
+            _check_executed(result, missing, tasks, f"{description}: {missing}")
+        for candidate in iter_batches(
+            result.store
+        ):  # A batch of another source may have been continued and then adopted.
+            if candidate.about.plan_digest == batch.about.plan_digest:
+                self.places[candidate.id] = candidate.about.sources, candidate.about.pipeline
+                self.results[candidate.id] = {keys[pair] for pair in _results(result.store, candidate)}
 
     def _bases(self, store: StoreDir, batch: BatchDir) -> list[str]:
-        """Those that a new batch should have: of its place and pipeline, of its place, any; the latest first."""
-        wanted = batch.about.sources, batch.about.pipeline
-        there = sorted((each for each in batch_ids(store) if self.results.get(each)), reverse=True)
-        there.sort(key=lambda each: (self.places[each] != wanted, self.places[each][0] != wanted[0]))
-        return [each for each in there if each != batch.id][:BASES_MAX]
+        """Return expected bases: of the same source and pipeline, then of the same source, then any; latest first."""
+        preferred = batch.about.sources, batch.about.pipeline
+        candidates = sorted((candidate for candidate in batch_ids(store) if self.results.get(candidate)), reverse=True)
+        candidates.sort(
+            key=lambda candidate: (self.places[candidate] != preferred, self.places[candidate][0] != preferred[0])
+        )
+        return [candidate for candidate in candidates if candidate != batch.id][:BASES_MAX]
 
 
-def _check_executed(ran: RunResult, missing: list[tuple[bytes, str]], tasks: tuple[str, ...], told: str) -> None:
-    """Hold what was executed of files, and what `explain-miss` says of it, against what no base has.
+def _check_executed(
+    result: RunResult, missing: list[tuple[bytes, str]], tasks: tuple[str, ...], description: str
+) -> None:
+    """Compare the executed results of file tasks, and the answer of `explain-miss`, with the results that no base has.
 
-    Of some tasks alone where the others are not done, or were done before.
+    If `tasks` is given, only these tasks are compared: the others are not done, or were done before.
     """
-    scopes = {task.name: task.scope for task in ran.batch.plan().tasks}
-    asked, _ = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=lambda _: None)
-    of_files = [task for task in asked.tasks if scopes[task.task] == "file"]
-    assert sum(task.reused for task in of_files) == ran.executed.reused, told
-    assert sum(task.executed for task in of_files) == ran.executed.executed, told
-    for task in (task for task in of_files if not tasks or task.task in tasks):
-        fields = {each.field for reason in task.reasons for each in reason.differences}
-        assert task.executed == sum(task.task == name for _, name in missing), f"{told}: {task}"
-        assert fields.isdisjoint({"unknown", "not_taken", "base"}), f"{told}: {task}"
+    scopes = {task.name: task.scope for task in result.batch.plan().tasks}
+    misses, _ = explain_misses(result.store, result.batch, TaskCatalogue(), note=lambda _: None)
+    file_tasks = [task for task in misses.tasks if scopes[task.task] == "file"]
+    assert sum(task.reused for task in file_tasks) == result.executed.reused, description
+    assert sum(task.executed for task in file_tasks) == result.executed.executed, description
+    for task in (task for task in file_tasks if not tasks or task.task in tasks):
+        fields = {difference.field for reason in task.reasons for difference in reason.differences}
+        assert task.executed == sum(task.task == name for _, name in missing), f"{description}: {task}"
+        assert fields.isdisjoint({"unknown", "not_taken", "base"}), f"{description}: {task}"
 
 
 def _keys(store: StoreDir, batch: BatchDir) -> dict[tuple[bytes, str], Key]:
-    """All that decides a result, by path and file task."""
+    """Return everything that determines a result, by path and file task."""
     plan = batch.plan()
     tasks = {task.name: task for task in plan.tasks}
-    found: dict[tuple[bytes, str], Key] = {}
+    keys: dict[tuple[bytes, str], Key] = {}
     for item, entry in enumerate(plan_items(load_batch_snapshot(store, batch).entries, plan.paths)):
-        of_item = plan.item_contexts(item)
+        contexts = plan.item_contexts(item)
         for name, task in tasks.items():
             if task.scope == "file":
-                seen = {context for each in plan.needed_for(name) for context in tasks[each].contexts}
+                names = {context for context in plan.needed_for(name) for context in tasks[context].contexts}
                 decides = task.version, task.implementation_digest, repr(task.config), repr(task.tools)
-                found[entry.path, name] = (
+                keys[entry.path, name] = (
                     name,
                     decides,
                     entry,
-                    repr(sorted((each, of_item.get(each)) for each in seen)),
+                    repr(sorted((context, contexts.get(context)) for context in names)),
                 )
-    return found
+    return keys
 
 
 def _results(store: StoreDir, batch: BatchDir) -> Iterator[tuple[bytes, str]]:

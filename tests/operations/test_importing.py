@@ -1,4 +1,4 @@
-"""An import makes a batch over the same snapshot that has all that there was, and what another program found."""
+"""Tests of imports: the new batch has the same snapshot, all earlier results and the findings of another program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BROKEN = b"<checkstyle><exception/></checkstyle>"
 
 
 class Project(NamedTuple):
-    """A tree that was run."""
+    """A tree, its store and the batch of its first run."""
 
     tree: Path
     store: StoreDir
@@ -56,7 +56,7 @@ class Project(NamedTuple):
         start: BatchDir | None = None,
         failed: bool = False,
     ) -> ImportResult:
-        """Import, into the latest batch unless another is named."""
+        """Import into the given batch, or into the latest."""
         execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         start = start or resolve_batch(self.store, None)
         files = [data] if isinstance(data, bytes) else data
@@ -69,7 +69,7 @@ class Project(NamedTuple):
         return list(opened.diagnostics(task=task))
 
     def run(self) -> tuple[BatchDir, list[str]]:
-        """Run the tree again: the batch that answers for it, and what was noted."""
+        """Run the tree again. Return the batch that answers for it, and the notes."""
         notes: list[str] = []
 
         class Noting(Listener):
@@ -77,8 +77,8 @@ class Project(NamedTuple):
                 notes.append(text)
 
         execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
-        ran = run_paths((self.tree,), StoreLocator(self.store.root), execution, listener=Noting())
-        return ran.batch, notes
+        result = run_paths((self.tree,), StoreLocator(self.store.root), execution, listener=Noting())
+        return result.batch, notes
 
 
 @pytest.fixture
@@ -88,12 +88,12 @@ def project(tmp_path: Path) -> Iterator[Project]:
     (tree / "a.py").write_bytes(b"x = 1\ny = 2\n")
     (tree / "b.py").write_bytes(b"import a\n")
     with inline.inline():
-        ran = inline.run(tree, tmp_path / "store")
-        yield Project(tree, ran.store, ran.batch)
+        result = inline.run(tree, tmp_path / "store")
+        yield Project(tree, result.store, result.batch)
 
 
 def executed(batch: BatchDir) -> list[str]:
-    """The tasks that were executed for a batch, and not taken over."""
+    """Return the tasks that were executed for a batch instead of reused."""
     from codebatch.store.batches.journal import Began, read_journal
 
     events = (line.event for line in read_journal(batch.files, batch.root))
@@ -117,14 +117,14 @@ def test_import_creates_a_batch_that_executes_only_the_findings(project: Project
 
 
 def test_imports_are_commutative_and_idempotent(project: Project) -> None:
-    ends: list[BatchDir] = []
+    last_batches: list[BatchDir] = []
     for order in ("mzb", "bmz"):
         last = project.first
         for task in order:
             last = project.take({"m": LINES, "z": LINES + LINES, "b": b""}[task], task, start=last).batch
-        ends.append(last)
-    assert len({each.about.plan_digest for each in ends}) == 1
-    last = ends[-1]
+        last_batches.append(last)
+    assert len({batch.about.plan_digest for batch in last_batches}) == 1
+    last = last_batches[-1]
     assert [task.name for task in last.plan().tasks][-3:] == ["b", "m", "z"]
     assert len(project.findings(last, "z")) == 4
     before = batch_ids(project.store)
@@ -137,7 +137,7 @@ def test_imports_are_commutative_and_idempotent(project: Project) -> None:
     )
     assert batch_ids(project.store) == before
     changed = project.take(LINES + LINES, "m").batch
-    assert executed(changed) == ["m"], "z is taken over"
+    assert executed(changed) == ["m"], "the result of z was not reused"
     assert len(project.findings(changed, "m")) == 4
     back = project.take(LINES, "m")
     assert back.batch.about.plan_digest == last.about.plan_digest
@@ -158,14 +158,14 @@ def test_failed_import_leaves_the_latest_batch(project: Project) -> None:
     for task in ("lint", "import", "A", ""):
         with pytest.raises(InvalidInput):
             project.take(LINES, task)
-    assert [each.name for each in project.store.batches.iterdir()] == [project.first.id]
+    assert [directory.name for directory in project.store.batches.iterdir()] == [project.first.id]
     assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == ExcludedRecords(tool_failed=True)
 
 
 def test_imported_absolute_paths_are_resolved_below_the_tree(project: Project) -> None:
     line = b'{"path":"file://%s/a.py","message":"m"}\n{"path":"/elsewhere/a.py","message":"m"}' % bytes(project.tree)
     imported = project.take(line, "other")
-    assert [each.path for each in project.findings(imported.batch, "other")] == ["a.py"]
+    assert [finding.path for finding in project.findings(imported.batch, "other")] == ["a.py"]
     assert imported.left_out == ExcludedRecords(unknown_files=1, examples=("/elsewhere/a.py",))
 
 
@@ -176,7 +176,7 @@ def test_later_run_omits_imported_findings_and_reports_that(project: Project) ->
     assert batch.about.imports == {}
     note = f"imported findings of other are only in batch {imported.id}; to add them to the new batch, "
     assert note + "import the reports again" in notes
-    assert not [note for note in project.run()[1] if "other" in note], "told once"
+    assert not [note for note in project.run()[1] if "other" in note], "the note was repeated"
     project.take(LINES, "other")
     (project.tree / "b.py").write_bytes(b"import a\nimport c\n")
     batch, notes = project.run()
@@ -184,14 +184,16 @@ def test_later_run_omits_imported_findings_and_reports_that(project: Project) ->
 
 
 def states(project: Project, old: BatchDir, new: BatchDir, tool: str) -> list[tuple[str, str, object]]:
-    one, other = (Batch(open_batch_query(project.store, each.id), lambda: None, partial=False) for each in (old, new))
-    found = other.compare(one, tool=tool)
-    rows = [(each.state, each.reason or "", each.new or each.old) for each in found.differences()]
+    older, newer = (
+        Batch(open_batch_query(project.store, batch.id), lambda: None, partial=False) for batch in (old, new)
+    )
+    comparison = newer.compare(older, tool=tool)
+    rows = [(batch.state, batch.reason or "", batch.new or batch.old) for batch in comparison.differences()]
     return [(state, reason, row.code) for state, reason, row in rows if isinstance(row, Diagnostic)]
 
 
 def test_imports_of_two_trees_are_compared(project: Project) -> None:
-    """That each file is another one says nothing of how was looked."""
+    """The imports are comparable although all files differ."""
     first = project.take(LINES, "other").batch
     (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
     run, _ = project.run()
@@ -205,13 +207,13 @@ def test_imports_of_two_trees_are_compared(project: Project) -> None:
 
 
 def test_imports_of_the_same_program_under_two_names_do_not_match(project: Project) -> None:
-    said = b'{"path":"a.py","line":2,"message":"m","code":"C","tool":"t"}\n'
-    start = project.take(said, "one").batch
-    both = project.take(said, "two", start=start).batch
+    line = b'{"path":"a.py","line":2,"message":"m","code":"C","tool":"t"}\n'
+    start = project.take(line, "one").batch
+    both = project.take(line, "two", start=start).batch
     (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
     project.run()
     for task in ("one", "two"):
-        alone = project.take(said.replace(b":2", b":3"), task).batch
+        alone = project.take(line.replace(b":2", b":3"), task).batch
         assert states(project, both, alone, "t") == [("not_comparable", "not_checked", "C")]
         assert states(project, alone, both, "t") == [("not_comparable", "not_checked", "C")]
         project.run()
@@ -231,15 +233,15 @@ def test_base_contains_the_imports_of_its_own_tree(project: Project) -> None:
     project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
     checked = check()
     assert isinstance(checked.base, ComparisonBase)
-    assert checked.base.batch.id > first.id, "tasks are the same, but for an import that is there alone"
-    assert [each.new.code for each in checked.forbidden if isinstance(each.new, Diagnostic)] == ["N"]
+    assert checked.base.batch.id > first.id, "the base was reused although only one side has the import"
+    assert [change.new.code for change in checked.forbidden if isinstance(change.new, Diagnostic)] == ["N"]
     (project.tree / "codebatch.toml").write_text("[tasks.lint]\noff = ['F401']\n")
     project.run()
     project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
     checked = check()
     assert isinstance(checked.base, ComparisonBase)
     assert not checked.forbidden
-    assert checked.counts["unchanged"] == 1, "run again under other tasks, it has what was imported then"
+    assert checked.counts["unchanged"] == 1, "the base lost its imported findings when it was rerun with other tasks"
 
 
 def test_gc_retains_an_imported_file_as_long_as_its_batch(project: Project) -> None:
@@ -258,7 +260,7 @@ def test_gc_retains_an_imported_file_as_long_as_its_batch(project: Project) -> N
 
 @pytest.mark.slow
 def test_exported_findings_import_unchanged(project: Project) -> None:
-    """Of files in several encodings, under names that need an escape, with findings of every shape."""
+    """The files have several encodings and names that need escapes, and the findings have every shape."""
     texts = {
         b"bom.py": b"\xef\xbb\xbfx = 1\r\n\xc3\xa9\xf0\x9f\x98\x80 = 2\r\n",
         b"latin.py": b"# coding: latin-1\nx = '\xe9\xe9'\n",
@@ -290,14 +292,14 @@ def test_exported_findings_import_unchanged(project: Project) -> None:
                 )
             )
     batch = project.take(msgspec.json.Encoder().encode_lines(lines), "first").batch
-    wanted = sorted(map(msgspec.json.encode, project.findings(batch, "first")))
-    assert len(wanted) > 150
+    expected = sorted(map(msgspec.json.encode, project.findings(batch, "first")))
+    assert len(expected) > 150
     for form in ("sarif", "checkstyle", "rdjson"):
         opened = Batch(open_batch_query(project.store, batch.id), lambda: None, partial=False)
         data = make_export(opened, form, severity=SEVERITIES, task="first").result.data
         imported = project.take(data, form, form=form)
         assert imported.left_out == ExcludedRecords(), form
-        assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form
+        assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == expected, form
 
 
 def test_python_api_imports_a_file_by_name(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +316,7 @@ def test_python_api_imports_a_file_by_name(project: Project, monkeypatch: pytest
 
 
 def test_several_files_form_a_single_import(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their findings stand together, and so does what is left out; in another order they are another import."""
+    """Their findings and their excluded records are reported together. In another order they are another import."""
     monkeypatch.chdir(project.tree)
     for name, data in {"one.jsonl": LINES, "other.jsonl": ELSEWHERE, "bad.jsonl": b"{"}.items():
         (project.tree.parent / name).write_bytes(data)
@@ -322,9 +324,9 @@ def test_several_files_form_a_single_import(project: Project, monkeypatch: pytes
     imported = codebatch.import_findings(["../one.jsonl", Path("../other.jsonl")], "jsonl", "other", store=store)
     assert imported.findings == 2
     assert imported.left_out == ExcludedRecords(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
-    assert [each.message for each in project.findings(imported.batch, "other")] == ["one", "two"]
-    again = project.take([LINES, ELSEWHERE], "other")
-    assert (again.action, again.batch.id) == ("up to date", imported.batch.id)
+    assert [finding.message for finding in project.findings(imported.batch, "other")] == ["one", "two"]
+    repeated = project.take([LINES, ELSEWHERE], "other")
+    assert (repeated.action, repeated.batch.id) == ("up to date", imported.batch.id)
     assert collect_garbage(project.store, keep=1) is not None
     assert project.take([LINES, ELSEWHERE], "other").action == "up to date"
     assert project.take([ELSEWHERE, LINES], "other").action == "new"
@@ -338,7 +340,7 @@ def test_several_files_form_a_single_import(project: Project, monkeypatch: pytes
 def test_joined_files_split_into_the_original_files() -> None:
     one = LINES
     joined = join_files([one])
-    assert joined == one, "an import of one file is as it was before"
+    assert joined == one, "joining changed the bytes of a single file"
     for files in ([one], [one, ELSEWHERE], [b"", b""], [join_files([one, one])], [join_files([one, one]), one]):
         assert split_files(join_files(files)) == tuple(files)
 
@@ -354,8 +356,8 @@ def test_concurrent_imports_are_all_retained(project: Project, monkeypatch: pyte
     monkeypatch.chdir(project.tree)
     (project.tree.parent / "found.jsonl").write_bytes(LINES)
 
-    class Meanwhile(Listener):
-        """Has something else done while the batch is made, once."""
+    class InterruptingListener(Listener):
+        """A listener that does something else once while the batch is made."""
 
         def __init__(self, do: Callable[[], object]) -> None:
             self.left = [do]
@@ -364,8 +366,8 @@ def test_concurrent_imports_are_all_retained(project: Project, monkeypatch: pyte
             if self.left and phase == "merging":
                 self.left.pop()()
 
-    def take(task: str, meanwhile: Callable[[], object], batch: str | None = None) -> ImportResult:
-        listener, file = Meanwhile(meanwhile), project.tree.parent / "found.jsonl"
+    def take(task: str, interruption: Callable[[], object], batch: str | None = None) -> ImportResult:
+        listener, file = InterruptingListener(interruption), project.tree.parent / "found.jsonl"
         root = project.store.root
         return codebatch.import_findings(file, "jsonl", task, store=root, batch=batch, listener=listener)
 
@@ -391,4 +393,4 @@ def test_import_task_in_the_configuration_is_rejected(project: Project) -> None:
 def test_suppression_comment_applies_to_imported_findings(project: Project) -> None:
     (project.tree / "a.py").write_bytes(b"x = 1\ny = 2  # codebatch: ignore[C]\n")
     project.run()
-    assert [each.path for each in project.findings(project.take(LINES, "other").batch, "other")] == ["b.py"]
+    assert [finding.path for finding in project.findings(project.take(LINES, "other").batch, "other")] == ["b.py"]

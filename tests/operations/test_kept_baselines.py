@@ -1,4 +1,4 @@
-"""What was not looked at is not gone, though a baseline has it and a batch has not."""
+"""Tests of baselines: a finding that was not checked is not fixed, although only the baseline has it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def task(file):
 
 import codebatch_workers.api
 """
-OWN = '[tasks.words]\npython = "words.py:task"\n'
+CUSTOM_TASK = '[tasks.words]\npython = "words.py:task"\n'
 ONE_OF_ESLINT = b'{"path":"a.py","message":"m","tool":"eslint"}\n'
 ONE_OF_BANDIT = b'{"path":"a.py","message":"m","tool":"bandit"}\n'
 
 
 class Project:
-    """A tree with a store and a baseline beside it."""
+    """A tree with a store and a baseline next to it."""
 
     def __init__(self, root: Path) -> None:
         self.tree, self.store, self.baseline = root / "tree", root / "store", root / "known.jsonl"
@@ -69,22 +69,22 @@ class Project:
         with codebatch.open(self.store, project=self.tree) as opened:
             return create_baseline(opened.batch(), self.baseline).result
 
-    def told(self) -> tuple[int, int, int]:
-        """How many findings of the latest batch are new; of the baseline how many are gone, and how many may be there.
+    def differences(self) -> tuple[int, int, int]:
+        """Return the counts of new findings of the batch, and of gone and not comparable findings of the baseline.
 
-        Those that may be there stay in it, and the others alone go.
+        An update of the baseline must remove exactly the gone findings.
         """
         with codebatch.open(self.store, project=self.tree) as opened:
             batch = opened.batch(partial=True)
             before = read_baseline(self.baseline)
-            beside = diff_baseline(batch, before)[1]
+            comparison = diff_baseline(batch, before)[1]
             if batch.completeness.is_complete:
-                kept = self.baseline.read_bytes()
+                original = self.baseline.read_bytes()
                 update = update_baseline(batch, self.baseline).result
-                assert (update.removed, update.not_comparable) == (beside.gone, beside.not_comparable)
-                assert len(read_baseline(self.baseline)) == len(before) - beside.gone
-                self.baseline.write_bytes(kept)
-        return len(beside.new), beside.gone, beside.not_comparable
+                assert (update.removed, update.not_comparable) == (comparison.gone, comparison.not_comparable)
+                assert len(read_baseline(self.baseline)) == len(before) - comparison.gone
+                self.baseline.write_bytes(original)
+        return len(comparison.new), comparison.gone, comparison.not_comparable
 
     def tools_in_sarif(self) -> dict[str, int]:
         with codebatch.open(self.store, project=self.tree) as opened:
@@ -96,19 +96,19 @@ class Project:
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
     with inline.inline():
-        made = Project(tmp_path)
-        made.write(a_py="import os\nx = 1  # word\n", b_py="import sys\n", words_py=TASK)
-        yield made
+        analysed = Project(tmp_path)
+        analysed.write(a_py="import os\nx = 1  # word\n", b_py="import sys\n", words_py=TASK)
+        yield analysed
 
 
 def test_finding_of_a_task_that_did_not_run_is_not_fixed(project: Project) -> None:
     project.run()
     assert project.create() == 2
     project.run("parse")
-    assert project.told() == (0, 0, 2)
+    assert project.differences() == (0, 0, 2)
     (project.tree / "b.py").unlink()
     project.run("parse")
-    assert project.told() == (0, 1, 1), "what was in a file that is gone is gone, whoever looks"
+    assert project.differences() == (0, 1, 1), "a finding in a removed file is not gone"
 
 
 def test_fixed_finding_is_absent_from_the_baseline_comparison(project: Project) -> None:
@@ -116,7 +116,7 @@ def test_fixed_finding_is_absent_from_the_baseline_comparison(project: Project) 
     project.create()
     project.write(a_py="x = 1\n")
     project.run()
-    assert project.told() == (0, 1, 0)
+    assert project.differences() == (0, 1, 0)
 
 
 def test_findings_of_disabled_rules_or_excluded_files_are_hidden(project: Project) -> None:
@@ -124,14 +124,14 @@ def test_findings_of_disabled_rules_or_excluded_files_are_hidden(project: Projec
     project.create()
     project.write(codebatch_toml='[tasks.lint]\noff = ["F401"]\n')
     project.run()
-    assert project.told() == (0, 0, 2)
+    assert project.differences() == (0, 0, 2)
     project.write(codebatch_toml='exclude = ["b.py"]\n')
     project.run()
-    assert project.told() == (0, 0, 1)
+    assert project.differences() == (0, 0, 1)
 
 
 def test_finding_of_a_failed_task_is_not_fixed(project: Project) -> None:
-    project.write(codebatch_toml=OWN)
+    project.write(codebatch_toml=CUSTOM_TASK)
     project.run()
     assert project.create() == 3
     project.write(a_py="import os\nx = 1  # word raise\n")
@@ -142,7 +142,7 @@ def test_finding_of_a_failed_task_is_not_fixed(project: Project) -> None:
     ):
         create_baseline(opened.batch(partial=True), project.baseline.with_name("other.jsonl"))
     assert not project.baseline.with_name("other.jsonl").exists()
-    _, gone, unknown = project.told()
+    _, gone, unknown = project.differences()
     assert (gone, unknown) == (0, 1)
 
 
@@ -151,15 +151,15 @@ def test_missing_import_fixes_no_finding(project: Project) -> None:
     project.take(ONE_OF_ESLINT, "js")
     assert project.create() == 3
     project.run()
-    assert project.told() == (0, 0, 1)
+    assert project.differences() == (0, 0, 1)
     project.take(ONE_OF_BANDIT, "security")
-    assert project.told() == (1, 0, 1), "bandit alone was imported"
+    assert project.differences() == (1, 0, 1), "the import of bandit alone changed findings of eslint"
     project.take(b"", "js")
-    assert project.told() == (1, 1, 0)
+    assert project.differences() == (1, 1, 0)
 
 
 def test_tool_of_a_custom_task_has_a_sarif_run_without_findings(project: Project) -> None:
-    project.write(codebatch_toml=OWN, a_py="x = 1  # word spelt\n")
+    project.write(codebatch_toml=CUSTOM_TASK, a_py="x = 1  # word spelt\n")
     project.run()
     assert project.tools_in_sarif() == {"codebatch": 0, "ruff": 1, "spelling": 1, "words": 0}
     project.write(a_py="x = 2\n")
@@ -176,7 +176,7 @@ def test_baseline_within_the_tree_does_not_make_a_batch_stale(project: Project) 
         batch = opened.batch()
         create_baseline(batch, elsewhere / "known.jsonl")
         assert batch.is_stale is False
-        assert opened.batch().is_stale is True, "of other questions it is a file that came"
+        assert opened.batch().is_stale is True, "other queries must count the baseline as an added file"
         checker = GateChecker(
             opened, ExecutionSettings(configuration=load_configuration(project.tree), jobs=2), Listener(), {}
         )
@@ -193,8 +193,8 @@ def test_run_after_writing_a_baseline_executes_only_the_baseline_file(project: P
     project.run()
     project.baseline = project.tree / "known.jsonl"
     project.create()
-    ran = inline.run(project.tree, project.store)
-    misses = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=print)[0].tasks
-    executed = {each.task: (each.reused, each.executed) for each in misses if each.task not in PROJECT_TASKS}
+    result = inline.run(project.tree, project.store)
+    misses = explain_misses(result.store, result.batch, TaskCatalogue(), note=print)[0].tasks
+    executed = {task.task: (task.reused, task.executed) for task in misses if task.task not in PROJECT_TASKS}
     assert {*executed.values()} == {(3, 1)}, executed
-    assert project.told() == (0, 0, 0)
+    assert project.differences() == (0, 0, 0)

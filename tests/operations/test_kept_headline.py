@@ -1,4 +1,4 @@
-"""What `run` says first is kept, and asked anew where anything of which it is made is another."""
+"""Tests of the headline cache: the headline is computed again only if one of its inputs changed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.index.batches import make_saying, make_store
 
 
 def test_headline_is_computed_once_per_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Headline] = []
+    headlines: list[Headline] = []
 
     def make(_question: BatchQuery) -> Headline:
-        made.append(Headline(partially_parsed=len(made)))
-        return made[-1]
+        headlines.append(Headline(partially_parsed=len(headlines)))
+        return headlines[-1]
 
     monkeypatch.setattr(headline_cache, "make_headline", make)
     store = make_store(tmp_path)
@@ -38,23 +38,23 @@ def test_headline_is_computed_once_per_state(tmp_path: Path, monkeypatch: pytest
     assert [ask(commit="a"), ask(commit="a"), ask(commit="b")] == [2, 2, 3]
     monkeypatch.setattr(headline_cache, "package_digest", lambda package: package)
     assert [ask(), ask()] == [4, 4]
-    kept = store.root / layout.CACHE / layout.headline_cache_name(digest_bytes(batches[0].id.encode()))
-    sound = kept.read_bytes()
+    cached = store.root / layout.CACHE / layout.headline_cache_name(digest_bytes(batches[0].id.encode()))
+    sound = cached.read_bytes()
     for damaged in (sound[:-1], sound[:-1] + b"?", b"", sound[:12]):
-        kept.write_bytes(damaged)
-        assert ask() == len(made) - 1
+        cached.write_bytes(damaged)
+        assert ask() == len(headlines) - 1
 
 
 def test_headline_with_pending_history_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [
+    headlines = [
         Headline(history_note="the next question reads more"),
         Headline(partially_parsed=1),
         Headline(partially_parsed=2),
     ]
-    monkeypatch.setattr(headline_cache, "make_headline", lambda _: made.pop(0))
+    monkeypatch.setattr(headline_cache, "make_headline", lambda _: headlines.pop(0))
     store = make_store(tmp_path)
     batch = make_saying(store, 3, {})
     outputs = current_outputs(batch)
     assert outputs is not None
     questions = [BatchQuery(store, batch, is_named=True, note=pytest.fail) for _ in range(3)]
-    assert [find_headline(each, outputs).partially_parsed for each in questions] == [0, 1, 1]
+    assert [find_headline(question, outputs).partially_parsed for question in questions] == [0, 1, 1]

@@ -1,4 +1,4 @@
-"""A store that is opened from Python: typed, lazy, whole or told, the command line's answers, and closed by itself."""
+"""Tests of the Python API of a store: typed, lazy, complete or an error, equal to the command line, closed on exit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.index.batches import Said, calls, diagnostic, make_saying, make_store
 from tests.support.batches import make_batch
 
 ITEMS = 12
-"""In four shards."""
+"""The items are in four shards."""
 SEVERITIES = ("error", "warning", "info", "hint")
 
 
@@ -47,7 +47,7 @@ def _at_item(item: int, record: Record) -> Record:
     return msgspec.structs.replace(record, path=f"{item:03d}")
 
 
-SAID: Said = {
+RECORDS: Said = {
     "parse": [
         [
             File(
@@ -76,35 +76,37 @@ SAID: Said = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> StoreDir:
-    """A store with a merged batch. Read-only for whoever uses it."""
+def store_dir(tmp_path_factory: pytest.TempPathFactory) -> StoreDir:
+    """A store with a merged batch. Tests must not change it."""
     store = make_store(tmp_path_factory.mktemp("opened"))
-    make_saying(store, ITEMS, SAID)
+    make_saying(store, ITEMS, RECORDS)
     return store
 
 
 @pytest.fixture
-def batch(made: StoreDir) -> Batch:
-    return codebatch.open(made.root).batch("latest")
+def batch(store_dir: StoreDir) -> Batch:
+    return codebatch.open(store_dir.root).batch("latest")
 
 
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Store:
-    """A store whose batch was planned, and no more."""
+    """A store whose batch was only planned."""
     store = make_store(tmp_path)
     make_batch(store, [b"a", b"b"], shard_items=2)
     return codebatch.open(store.root)
 
 
 def test_records_have_types_that_a_type_checker_knows(batch: Batch) -> None:
-    """mypy looks at this file: what it is to refuse is marked, and it says so where it does not."""
+    """mypy checks this file. Each error that it must report is ignored, and mypy reports an ignore without an error."""
     errors: list[codebatch.Diagnostic] = list(batch.diagnostics(severity="error", path="0"))
-    assert [(each.path_bytes, each.code) for each in errors] == [(b"000", "E0"), (b"004", "E1"), (b"008", "E2")]
+    assert [(record.path_bytes, record.code) for record in errors] == [(b"000", "E0"), (b"004", "E1"), (b"008", "E2")]
     assert codebatch.Metric(path_b64="Y2Fm6S5weQ==", metric="m", value=1).path_bytes == b"caf\xe9.py"
-    names: list[str] = [each.name for each in batch.symbols(symbol_type=("class", "function"), limit=1)]
+    names: list[str] = [record.name for record in batch.symbols(symbol_type=("class", "function"), limit=1)]
     assert names == ["f0"]
-    assert sum(each.value for each in batch.metrics(metric="lines")) == sum(item * 7 % 5 for item in range(0, ITEMS, 2))
-    assert [type(each) for each in batch.outputs(path="000")] == [File, Symbol, Symbol, Edge, Diagnostic, Metric]
+    assert sum(record.value for record in batch.metrics(metric="lines")) == sum(
+        item * 7 % 5 for item in range(0, ITEMS, 2)
+    )
+    assert [type(record) for record in batch.outputs(path="000")] == [File, Symbol, Symbol, Edge, Diagnostic, Metric]
     assert batch.stats(by="lang", kind="file").result.counts == (("c", 4), ("go", 4), ("python", 4))
     with pytest.raises(InvalidInput, match="unknown severity 'grave'"):
         batch.diagnostics(severity="grave")  # type: ignore[arg-type]
@@ -112,14 +114,14 @@ def test_records_have_types_that_a_type_checker_knows(batch: Batch) -> None:
         batch.files(metric="lines")  # type: ignore[call-arg]
 
 
-def test_first_record_is_returned_before_the_last_shard_is_read(made: StoreDir) -> None:
+def test_first_record_is_returned_before_the_last_shard_is_read(store_dir: StoreDir) -> None:
     files = CountedFiles()
-    batch = Store(open_store_at(files, made.root), pytest.fail).batch()
-    found = iter(batch.diagnostics())
-    first = next(found)
+    batch = Store(open_store_at(files, store_dir.root), pytest.fail).batch()
+    records = iter(batch.diagnostics())
+    first = next(records)
     assert first.path_bytes == b"000"
     assert len(_shards_read(files)) == 1
-    assert len(list(found)) == ITEMS - 1
+    assert len(list(records)) == ITEMS - 1
     assert len(_shards_read(files)) == 4
 
 
@@ -128,14 +130,14 @@ def _shards_read(files: CountedFiles) -> list[Path]:
 
 
 def test_records_can_be_iterated_again_and_rows_have_the_requested_fields(batch: Batch) -> None:
-    found = batch.symbols(name="f1", fields=("path", "lang"))
-    assert list(found) == list(found)
-    assert len(list(found)) == 3
+    records = batch.symbols(name="f1", fields=("path", "lang"))
+    assert list(records) == list(records)
+    assert len(list(records)) == 3
     rows = [{"path": "001", "lang": "c"}, {"path": "005", "lang": "go"}, {"path": "009", "lang": "python"}]
-    assert [list(found.result), list(found.result)] == [rows, rows]
-    half = iter(found)
+    assert [list(records.result), list(records.result)] == [rows, rows]
+    half = iter(records)
     next(half)
-    assert len(list(found)) == 3, "each time from the beginning"
+    assert len(list(records)) == 3, "a second iteration did not start at the first record"
     assert len(list(half)) == 2
 
 
@@ -169,7 +171,7 @@ def test_every_query_of_an_unfinished_batch_is_an_error(unfinished: Store) -> No
 
 
 @pytest.mark.parametrize(
-    ("whole", "told", "hint"),
+    ("whole", "message", "hint"),
     [
         (Completeness(planned=4, done=4), None, None),
         (
@@ -190,29 +192,29 @@ def test_every_query_of_an_unfinished_batch_is_an_error(unfinished: Store) -> No
     ],
 )
 def test_shortfall_of_an_answer_has_a_message_and_a_hint(
-    batch: Batch, whole: Completeness, told: str | None, hint: str | None
+    batch: Batch, whole: Completeness, message: str | None, hint: str | None
 ) -> None:
     lacks = Answer(question=batch.question, result=(), completeness=whole).shortfall
-    if told is None or hint is None:
+    if message is None or hint is None:
         assert lacks is None
         return
     assert lacks is not None
-    assert (lacks.message, lacks.hint) == (told.format(batch.id), hint.format(batch.id))
-    asked = Answer(question=batch.question, result=(), completeness=whole)
+    assert (lacks.message, lacks.hint) == (message.format(batch.id), hint.format(batch.id))
+    answer = Answer(question=batch.question, result=(), completeness=whole)
     with pytest.raises(BatchIncomplete) as raised:
-        batch.check(asked)
+        batch.check(answer)
     assert raised.value.message == f"{lacks.message}; to accept incomplete answers, open the batch with partial=True"
     assert raised.value.hint == lacks.hint
 
 
-def test_closed_store_rejects_every_query(made: StoreDir) -> None:
-    with codebatch.open(made.root) as store:
+def test_closed_store_rejects_every_query(store_dir: StoreDir) -> None:
+    with codebatch.open(store_dir.root) as store:
         batch = store.batch()
-        found, other = batch.files(), iter(batch.files())
-        assert next(other).path_bytes == b"000"
+        files, begun = batch.files(), iter(batch.files())
+        assert next(begun).path_bytes == b"000"
     for ask_on in (
         store.batch, store.batches, store.__enter__, batch.files, batch.summary, lambda: batch.completeness,
-        lambda: list(found), lambda: list(other), lambda: batch.is_stale,
+        lambda: list(files), lambda: list(begun), lambda: batch.is_stale,
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match="is closed"):
             ask_on()
@@ -223,8 +225,8 @@ def _some_values(*values: str) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(values), min_size=1, max_size=2, unique=True)
 
 
-# Each noun is asked by those of these that the command line has for it.
-_ASKED: dict[str, st.SearchStrategy[object]] = {
+# Each noun is queried by those of these options that the command line has for it.
+_OPTIONS: dict[str, st.SearchStrategy[object]] = {
     "kind": _some_values("symbol", "metric", "file", "diagnostic"),
     "severity": _some_values("error", "warning"),
     "code": _some_values("E1", "E*", "X"),
@@ -245,48 +247,48 @@ _ASKED: dict[str, st.SearchStrategy[object]] = {
 @st.composite
 def _questions(draw: st.DrawFn) -> tuple[str, dict[str, object]]:
     noun = draw(st.sampled_from(["outputs", "diagnostics", "symbols", "metrics", "files"]))
-    able = [name for name in _ASKED if f"--{name.replace('_', '-')}" in RECORD_TYPES_BY_NOUN[noun].options]
+    able = [name for name in _OPTIONS if f"--{name.replace('_', '-')}" in RECORD_TYPES_BY_NOUN[noun].options]
     names = draw(st.lists(st.sampled_from(able), max_size=4, unique=True))
-    return noun, {name: draw(_ASKED[name]) for name in names}
+    return noun, {name: draw(_OPTIONS[name]) for name in names}
 
 
-def _arguments(asked: dict[str, object]) -> Iterable[str]:
-    for name, value in asked.items():
+def _arguments(options: dict[str, object]) -> Iterable[str]:
+    for name, value in options.items():
         values = [",".join(value)] if name == "fields" and isinstance(value, list) else value
-        for each in values if isinstance(values, list) else [values]:
-            yield f"--{name.replace('_', '-')}={each}"
+        for item in values if isinstance(values, list) else [values]:
+            yield f"--{name.replace('_', '-')}={item}"
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_questions())
 def test_python_query_matches_the_command_line_output(
-    made: StoreDir, monkeypatch: pytest.MonkeyPatch, question: tuple[str, dict[str, object]]
+    store_dir: StoreDir, monkeypatch: pytest.MonkeyPatch, question: tuple[str, dict[str, object]]
 ) -> None:
-    noun, asked = question
+    noun, options = question
     printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    told = io.StringIO()
+    errors = io.StringIO()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", printed)
-        patch.setattr(sys, "stderr", told)
-        arguments = ["query", noun, "--store", str(made.root), "-o", "jsonl", "-q", *_arguments(asked)]
+        patch.setattr(sys, "stderr", errors)
+        arguments = ["query", noun, "--store", str(store_dir.root), "-o", "jsonl", "-q", *_arguments(options)]
         status = run_to_exit_status(cli, arguments)
     printed.seek(0)
-    batch = codebatch.open(made.root, note=lambda _: None).batch()
+    batch = codebatch.open(store_dir.root, note=lambda _: None).batch()
     if status == 2:
-        with pytest.raises(InvalidInput, match=re.escape(told.getvalue().splitlines()[0].removeprefix("error: "))):
-            getattr(batch, noun)(**asked)
+        with pytest.raises(InvalidInput, match=re.escape(errors.getvalue().splitlines()[0].removeprefix("error: "))):
+            getattr(batch, noun)(**options)
         return
-    found = getattr(batch, noun)(**asked)
-    assert status == 0, told.getvalue()
+    records = getattr(batch, noun)(**options)
+    assert status == 0, errors.getvalue()
     lines = printed.buffer.read().splitlines()
-    assert [msgspec.json.encode(row) for row in found.result] == lines
-    if "fields" not in asked:
-        assert [msgspec.json.encode(record) for record in found] == lines
+    assert [msgspec.json.encode(row) for row in records.result] == lines
+    if "fields" not in options:
+        assert [msgspec.json.encode(record) for record in records] == lines
 
 
 @pytest.mark.parametrize(
-    ("asked", "problem"),
+    ("options", "problem"),
     [
         ({"codes": "E1"}, "unknown filter 'codes'"),
         ({"code": []}, "`code` is empty"),
@@ -305,9 +307,9 @@ def test_python_query_matches_the_command_line_output(
         ({"name": "f", "severity": "error"}, "no record can match all filters"),
     ],
 )
-def test_invalid_query_is_rejected_at_the_call(batch: Batch, asked: dict[str, object], problem: str) -> None:
+def test_invalid_query_is_rejected_at_the_call(batch: Batch, options: dict[str, object], problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
-        batch.outputs(**asked)  # type: ignore[arg-type]
+        batch.outputs(**options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -323,15 +325,15 @@ def test_invalid_query_is_rejected_at_the_call(batch: Batch, asked: dict[str, ob
 def test_invalid_record_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
     piece = ShardRecords(RecordCounts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
     monkeypatch.setattr(batch.question.records.source, "iter_pieces", lambda *_: iter([piece]))
-    found = batch.outputs(task="parse")
+    records = batch.outputs(task="parse")
     with pytest.raises(StoreCorrupt):
-        list(found)
+        list(records)
 
 
 def test_store_of_another_user_opens_only_if_named(
-    made: StoreDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store_dir: StoreDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(made.root, tmp_path / ".codebatch")
+    shutil.copytree(store_dir.root, tmp_path / ".codebatch")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreUntrusted):
         codebatch.open()
@@ -349,112 +351,118 @@ def test_older_batch_in_place_of_a_damaged_batch_is_a_warning(tmp_path: Path) ->
     (newer.root / "batch.json").write_text("{")
     with pytest.warns(UserWarning, match="skipped"):
         assert codebatch.open(store.root).batch().id == older.id
-    heard: list[str] = []
-    assert [each.state for each in codebatch.open(store.root, note=heard.append).batches()] == ["COMPLETED", "DAMAGED"]
-    assert len(heard) == 1
+    notes: list[str] = []
+    assert [listed.state for listed in codebatch.open(store.root, note=notes.append).batches()] == [
+        "COMPLETED",
+        "DAMAGED",
+    ]
+    assert len(notes) == 1
     with pytest.raises(UnknownId):
-        codebatch.open(store.root, note=heard.append).batch("batch-00")
+        codebatch.open(store.root, note=notes.append).batch("batch-00")
 
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreDir, BatchDir]:
     store = make_store(tmp_path_factory.mktemp("indexed"))
-    batch = make_saying(store, ITEMS, SAID)
+    batch = make_saying(store, ITEMS, RECORDS)
     build_index(store, batch)
     return store, batch
 
 
 def test_abandoned_query_leaves_no_descriptor_open(indexed: tuple[StoreDir, BatchDir]) -> None:
-    """Not even until the collector of garbage comes. A database of an index is memory with a descriptor."""
+    """The descriptors are closed before the next garbage collection.
+
+    The database of an index is memory with a descriptor.
+    """
     gc.collect()
     gc.disable()
     try:
         before = _open_files()
         batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
-        found = iter(batch.symbols(name="f*"))
-        next(found)
+        symbols = iter(batch.symbols(name="f*"))
+        next(symbols)
         assert [name for name in _open_files() if name not in before] == ["/memfd:codebatch-index (deleted)"]
         batch.summary(), batch.inspect("003"), batch.stats("lang")
-        del found, batch
+        del symbols, batch
         assert _open_files() == before
     finally:
         gc.enable()
 
 
 def _open_files() -> list[str]:
-    found = []
+    targets = []
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):
-            found.append(os.readlink(f"/proc/self/fd/{name}"))
-    return sorted(found)
+            targets.append(os.readlink(f"/proc/self/fd/{name}"))
+    return sorted(targets)
 
 
 def test_forked_process_continues_an_open_query(indexed: tuple[StoreDir, BatchDir]) -> None:
     batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
-    found = iter(batch.symbols(name="f*"))
-    first = next(found)
+    symbols = iter(batch.symbols(name="f*"))
+    first = next(symbols)
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        told = [len(list(found)), len(list(batch.symbols(name="f1"))), len(list(batch.diagnostics(code="E1")))]
-        os.write(writing, msgspec.json.encode(told))
+        counts = [len(list(symbols)), len(list(batch.symbols(name="f1"))), len(list(batch.diagnostics(code="E1")))]
+        os.write(writing, msgspec.json.encode(counts))
         os._exit(0)
     os.close(writing)
     assert os.waitpid(child, 0)[1] == 0
     with os.fdopen(reading, "rb") as answer:
         assert msgspec.json.decode(answer.read()) == [ITEMS - 1, 3, 4]
-    assert (first.name, len(list(found))) == ("f0", ITEMS - 1), "and so does the one that forked"
+    assert (first.name, len(list(symbols))) == ("f0", ITEMS - 1), "the parent process did not continue its query"
 
 
 def test_several_threads_query_the_same_batch(indexed: tuple[StoreDir, BatchDir]) -> None:
     batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
     at_once = threading.Barrier(4)
-    found: list[int] = []
+    counts: list[int] = []
 
     def look(name: str) -> None:
         at_once.wait()
-        found.extend(len(list(batch.symbols(name=name, lang="python"))) for _ in range(3))
+        counts.extend(len(list(batch.symbols(name=name, lang="python"))) for _ in range(3))
 
     threads = [threading.Thread(target=look, args=(f"f{number}",)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [1] * 12
+    assert counts == [1] * 12
 
 
-def test_batch_methods_match_the_use_cases(made: StoreDir, batch: Batch) -> None:
-    question = open_batch_query(made)
+def test_batch_methods_match_the_use_cases(store_dir: StoreDir, batch: Batch) -> None:
+    question = open_batch_query(store_dir)
     assert (batch.id, batch.tasks) == (question.batch.id, question.records.task_names)
     assert (batch.completeness.is_complete, batch.completeness.progress) == (True, "")
     assert [entry.path for entry, _ in batch.entries(2).result] == [b"000", b"001"]
-    assert [each["code"] for each in batch.worst(2).result] == ["E0", "E1"]
+    assert [row["code"] for row in batch.worst(2).result] == ["E0", "E1"]
     assert batch.top("code", limit=1).result == [("E0", 4)]
     assert batch.top("metric:lines", limit=1).result[0][1] == 4
     assert batch.content("003") == (b"003", b"003" * 3, {})
-    assert [each["kind"] for each in batch.inspect("003", kind=("symbol", "file")).result.records] == [
+    assert [row["kind"] for row in batch.inspect("003", kind=("symbol", "file")).result.records] == [
         "file", "symbol", "symbol",
     ]  # fmt: skip
-    assert [each["name"] for each in batch.outline("003").result.records] == ["f3", "other"]
-    assert [each["path"] for each in batch.definitions("f3").result] == ["003", "007", "011"]
-    assert [each.calls for each in batch.callers("m.f3").result] == [1, 1, 1]
+    assert [row["name"] for row in batch.outline("003").result.records] == ["f3", "other"]
+    assert [row["path"] for row in batch.definitions("f3").result] == ["003", "007", "011"]
+    assert [row.calls for row in batch.callers("m.f3").result] == [1, 1, 1]
 
 
 def test_calls_through_a_pointer_match_the_function_name(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     targets = ("p->f", "a.p->f", "A\\f", "f", "pf", "p->operator->")
-    made = make_saying(store, 1, {"symbols": [[_at_item(0, calls(target)) for target in targets]]})
+    batch_dir = make_saying(store, 1, {"symbols": [[_at_item(0, calls(target)) for target in targets]]})
     for _ in range(2):
-        batch = codebatch.open(store.root).batch(made.id, partial=True)
-        found = {
-            name: [each.calls for each in batch.callers(name).result] for name in ("f", "p->f", "operator->", ">f")
+        batch = codebatch.open(store.root).batch(batch_dir.id, partial=True)
+        calls_by_name = {
+            name: [caller.calls for caller in batch.callers(name).result] for name in ("f", "p->f", "operator->", ">f")
         }
-        assert found == {"f": [4], "p->f": [2], "operator->": [1], ">f": []}
-        build_index(store, made)
+        assert calls_by_name == {"f": [4], "p->f": [2], "operator->": [1], ">f": []}
+        build_index(store, batch_dir)
 
 
 @pytest.mark.parametrize("reference", [3, b"latest", ["latest"]])
-def test_batch_reference_must_be_text(made: StoreDir, reference: object) -> None:
-    with pytest.raises(InvalidInput, match="given as str, not as") as told:
-        codebatch.open(made.root).batch(reference)  # type: ignore[arg-type]
-    assert "latest~N" in str(told.value.hint)
+def test_batch_reference_must_be_text(store_dir: StoreDir, reference: object) -> None:
+    with pytest.raises(InvalidInput, match="given as str, not as") as raised:
+        codebatch.open(store_dir.root).batch(reference)  # type: ignore[arg-type]
+    assert "latest~N" in str(raised.value.hint)

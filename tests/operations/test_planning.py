@@ -1,4 +1,4 @@
-"""The decision table of existing batches of a plan."""
+"""Tests of the decision table for existing batches of a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 from codebatch.operations.runs.planning import MatchDecision, PlanMatch, decide_match
 
 _TABLE: list[tuple[str, MatchDecision]] = [
-    # answers, has_commit, is_settled, is_adoptable; `?` is either
+    # The facts are answers, has_commit, is_settled, is_adoptable. `?` matches both values.
     ("n??n", "ignore"),
     ("yy??", "use"),
     ("yn?n", "use"),

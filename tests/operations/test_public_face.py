@@ -1,4 +1,4 @@
-"""`import codebatch`, and what a custom task imports: the names."""
+"""Tests of the public names of `codebatch` and of the modules that custom tasks import."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FACES = pytest.mark.parametrize("face", [codebatch, codebatch.work], ids=lambda 
 def test_every_public_name_imports_and_has_a_docstring(face: ModuleType) -> None:
     assert face.__all__ == sorted(face.__all__)
     assert dir(face) == face.__all__
-    told = {name: getattr(face, name).__doc__ or "" for name in face.__all__ if name != "__version__"}
-    # A dataclass without a docstring gets its signature for one.
-    undocumented = [name for name, text in told.items() if not text or text.startswith(f"{name}(")]
+    docstrings = {name: getattr(face, name).__doc__ or "" for name in face.__all__ if name != "__version__"}
+    # A dataclass without a docstring gets its signature as docstring.
+    undocumented = [name for name, text in docstrings.items() if not text or text.startswith(f"{name}(")]
     assert undocumented == []
 
 
@@ -36,29 +36,38 @@ def test_every_public_name_imports_and_has_a_docstring(face: ModuleType) -> None
 def test_type_checker_sees_the_same_names_as_runtime(face: ModuleType) -> None:
     tree = ast.parse(Path(inspect.getfile(face)).read_text(encoding="utf-8"))
     checked, _ = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {
-        (each.module, name.name) for each in checked.body if isinstance(each, ast.ImportFrom) for name in each.names
+    checked_names = {
+        (statement.module, name.name)
+        for statement in checked.body
+        if isinstance(statement, ast.ImportFrom)
+        for name in statement.names
     }
-    given = {(f"codebatch.{module}", name) for module, names in face._EXPORTED_NAMES.items() for name in names.split()}
-    assert seen == given
-    assert {name for _, name in given} == set(face.__all__) - {"__version__"}
+    runtime_names = {
+        (f"codebatch.{module}", name) for module, names in face._EXPORTED_NAMES.items() for name in names.split()
+    }
+    assert checked_names == runtime_names
+    assert {name for _, name in runtime_names} == set(face.__all__) - {"__version__"}
 
 
 def test_every_error_and_every_record_type_is_public() -> None:
     kinds: list[type[CodebatchError]] = [CodebatchError]
-    for each in kinds:
-        kinds += each.__subclasses__()
-    assert {each.__name__ for each in kinds if each.__module__ == "codebatch.errors"} <= set(codebatch.__all__)
-    records = {each.__name__ for each in RECORD_TYPES}
+    for error_type in kinds:
+        kinds += error_type.__subclasses__()
+    assert {error_type.__name__ for error_type in kinds if error_type.__module__ == "codebatch.errors"} <= set(
+        codebatch.__all__
+    )
+    records = {error_type.__name__ for error_type in RECORD_TYPES}
     assert len(records) == len(RECORD_KINDS)
     assert records <= set(codebatch.__all__)
-    assert records - {"Failure"} <= set(codebatch_workers.api.__all__), "a task raises, and gives no failure"
+    assert records - {"Failure"} <= set(codebatch_workers.api.__all__), (
+        "a record type is not in the interface of tasks, which raise failures instead of returning them"
+    )
 
 
 def test_importing_codebatch_imports_nothing_else() -> None:
     code = "import sys, codebatch; print(sorted(name for name in sys.modules if name.startswith('codebatch')))"
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert said == "['codebatch']\n"
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert printed == "['codebatch']\n"
 
 
 def test_name_that_is_not_public_is_an_attribute_error() -> None:
@@ -86,5 +95,5 @@ with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other:
     thread.join()
     print(ran[0].is_complete, other.poll())
 """
-    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert said.stdout == "True None\n"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert printed.stdout == "True None\n"

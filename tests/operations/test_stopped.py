@@ -1,4 +1,4 @@
-"""Damage found after a signal is reported with the exit status of the signal, and not repaired."""
+"""Test that damage found after a signal is reported with the exit status of the signal, and not repaired."""
 
 from __future__ import annotations
 

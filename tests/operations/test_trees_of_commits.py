@@ -1,4 +1,4 @@
-"""The tree of a commit, written to a scratch directory: as it was, and with nothing of the repository at work."""
+"""Tests of the tree of a commit in a scratch directory: contents are original, and no configured program runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILES = {b"sub/a.py": b"a\r\n\xff\n", b'sub/\xff "\\\n': b"x\n", b"sub/kept.log
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """With settings that would run programs; of the two commits the first one is `HEAD~1`."""
+    """A repository of two commits with settings that would run programs. `HEAD~1` is the first commit."""
     root = tmp_path / "tree"
     make_repository(root, [(NOW, _FILES), (NOW + DAY, {b"sub/a.py": b"new\n"})])
     for setting in (
@@ -51,13 +51,15 @@ def test_tree_of_a_commit_has_its_original_content(
 ) -> None:
     if not has_memory:
         monkeypatch.setattr("codebatch.git.commit_tree.try_memory_scratch", lambda **_: None)
-    asked = repository._replace(directory=repository.directory + below)
-    with check_out_commit(asked, _before(repository)) as directory:
+    subdirectory = repository._replace(directory=repository.directory + below)
+    with check_out_commit(subdirectory, _before(repository)) as directory:
         scratch = Path(directory.decode())
-        found = {bytes(each.relative_to(scratch)): each.read_bytes() for each in scratch.rglob("*") if each.is_file()}
-    of_all = {path.removeprefix(b"sub/") if below else path: content for path, content in _FILES.items()}
-    wanted = {path: content for path, content in of_all.items() if not (below and path == b".gitignore")}
-    assert {path: found.get(path) for path in wanted} == wanted
+        contents = {
+            bytes(file.relative_to(scratch)): file.read_bytes() for file in scratch.rglob("*") if file.is_file()
+        }
+    expected_all = {path.removeprefix(b"sub/") if below else path: content for path, content in _FILES.items()}
+    expected = {path: content for path, content in expected_all.items() if not (below and path == b".gitignore")}
+    assert {path: contents.get(path) for path in expected} == expected
     assert not scratch.exists()
     assert not [*Path(repository.directory.decode()).rglob("ran")]
 
@@ -70,8 +72,8 @@ def test_tree_with_filters_or_submodules_is_rejected(repository: Repository) -> 
         if not content:
             git(root, "update-index", "--add", "--cacheinfo", f"160000,{git(root, 'rev-parse', 'HEAD')},module")
         git(root, "-c", "user.name=n", "-c", "user.email=n@n", "-c", "filter.evil.clean=", "commit", "-qm", "m")
-        told, commit = "files that need a git filter" if content else "submodules", git(root, "rev-parse", "HEAD")
-        with pytest.raises(GitError, match=told), check_out_commit(repository, commit):
+        message, commit = "files that need a git filter" if content else "submodules", git(root, "rev-parse", "HEAD")
+        with pytest.raises(GitError, match=message), check_out_commit(repository, commit):
             pass
 
 
@@ -87,7 +89,7 @@ def test_invalid_commit_name_is_rejected(repository: Repository, name: str) -> N
 
 @pytest.mark.parametrize("name", ["", "-h", "--upload-pack=x", "a\0", "a\n", "\ud800", "\u202ea"])
 def test_unsafe_revision_name_is_not_passed_to_git(name: str, tmp_path: Path) -> None:
-    """A git that knows every name stands in for the real one."""
+    """A git that knows every name replaces the real one."""
     program = tmp_path / "git"
     program.write_text(f"#!/bin/sh\necho {'0' * 40}\n")
     program.chmod(0o755)

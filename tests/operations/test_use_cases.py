@@ -1,4 +1,4 @@
-"""The use cases without the command line: what they return and raise, whom they tell, and that they print nothing."""
+"""Tests of the use cases without the command line: results, errors and listener calls. Nothing is printed."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from codebatch.store.snapshots import index_frames, snapshots
 
 @dataclasses.dataclass
 class RecordingListener(Listener):
-    """What a run told, in order."""
+    """A listener that records the notes of a run in order."""
 
-    said: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
 
     def note(self, text: str) -> None:
-        self.said.append(text)
+        self.notes.append(text)
 
 
 @pytest.fixture(autouse=True)
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Path]:
-    """A tree to stand in. Nothing may be printed."""
+    """A tree that is the current directory. The test may print nothing."""
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a.py").write_text("x = 1\n")
@@ -90,7 +90,7 @@ def _open(store: StoreDir, tree: Path) -> BatchDir:
 
 @pytest.fixture
 def question(store: StoreDir, tree: Path) -> BatchQuery:
-    """Of a batch of which nothing is done."""
+    """A query of a batch that was only planned."""
     _open(store, tree)
     return open_batch_query(store)
 
@@ -99,9 +99,9 @@ def test_missing_store_is_not_found_and_is_created_on_request(tree: Path) -> Non
     with pytest.raises(StoreNotFound):
         open_store()
     notes: list[str] = []
-    made = StoreLocator().open_or_create_store(notes.append)
+    store = StoreLocator().open_or_create_store(notes.append)
     assert notes == [f"created store: {tree / '.codebatch'}"]
-    assert open_store().id == open_store(tree / ".codebatch").id == made.id
+    assert open_store().id == open_store(tree / ".codebatch").id == store.id
 
 
 def test_same_tree_reuses_its_batch_unless_again_is_requested(store: StoreDir, tree: Path) -> None:
@@ -110,27 +110,31 @@ def test_same_tree_reuses_its_batch_unless_again_is_requested(store: StoreDir, t
         first, is_new = _planner(store, tree, notes).find_or_make_batch(forces_new=False)
         assert is_new
         assert _planner(store, tree, notes).find_or_make_batch(forces_new=False) == (first, False)
-        other, is_new = _planner(store, tree, notes).find_or_make_batch(forces_new=True)
+        second, is_new = _planner(store, tree, notes).find_or_make_batch(forces_new=True)
     assert is_new
-    assert other.id != first.id
-    assert [each.id for each in list_batches(store)] == [first.id, other.id]
+    assert second.id != first.id
+    assert [batch.id for batch in list_batches(store)] == [first.id, second.id]
 
 
 def test_run_and_batch_init_make_the_same_plan(store: StoreDir, tree: Path) -> None:
-    made = _open(store, tree)
-    other, plan = plan_snapshot(load_configuration(tree), store, made.about.snapshot_id, "parse", ignore_note)
-    mine, theirs = made.about, other.about
-    assert (mine.plan_digest, mine.sources, mine.stat_cache) == (plan.digest, theirs.sources, theirs.stat_cache)
+    from_run = _open(store, tree)
+    from_init, plan = plan_snapshot(load_configuration(tree), store, from_run.about.snapshot_id, "parse", ignore_note)
+    run_about, init_about = from_run.about, from_init.about
+    assert (run_about.plan_digest, run_about.sources, run_about.stat_cache) == (
+        plan.digest,
+        init_about.sources,
+        init_about.stat_cache,
+    )
 
 
 def test_tree_without_selected_files_is_rejected_before_store_creation(tree: Path) -> None:
     execution = ExecutionSettings(configuration=load_configuration(tree))
-    told = RecordingListener()
+    recorder = RecordingListener()
     with pytest.raises(NothingToDo):
-        run_paths((tree,), StoreLocator(), execution, exclude=("*.py",), listener=told)
+        run_paths((tree,), StoreLocator(), execution, exclude=("*.py",), listener=recorder)
     with pytest.raises(InvalidInput, match="has no task 'lint'"):
-        run_paths((tree,), StoreLocator(), execution, pipeline="parse", task="lint", listener=told)
-    assert told.said == []
+        run_paths((tree,), StoreLocator(), execution, pipeline="parse", task="lint", listener=recorder)
+    assert recorder.notes == []
     assert not (tree / ".codebatch").exists()
 
 
@@ -166,10 +170,10 @@ def test_scope_is_limited_to_a_task_and_an_unknown_task_is_rejected(store: Store
 
 def test_status_of_a_new_batch_is_pending(store: StoreDir, tree: Path) -> None:
     batch = _open(store, tree)
-    found = read_batch_status(store, batch)
-    (task,) = found.tasks
-    assert (found.standing.state.value, task.status, task.files_done, task.files_total) == ("PENDING", "pending", 0, 2)
-    assert [(each.status, each.files, each.first_path) for each in shard_states(store, batch, "parse")] == [
+    status = read_batch_status(store, batch)
+    (task,) = status.tasks
+    assert (status.standing.state.value, task.status, task.files_done, task.files_total) == ("PENDING", "pending", 0, 2)
+    assert [(shard.status, shard.files, shard.first_path) for shard in shard_states(store, batch, "parse")] == [
         ("open", 2, "a.py")
     ]
 
@@ -179,7 +183,7 @@ def test_damaged_batch_is_listed_and_hides_no_other_batch(store: StoreDir, tree:
     (damaged.root / "batch.json").write_text("{")
     notes: list[str] = []
     listed = list(list_batches(store, notes.append))
-    assert [each.state for each in listed] == ["DAMAGED"]
+    assert [entry.state for entry in listed] == ["DAMAGED"]
     assert whole.id == damaged.id
     assert listed[0].batch is None
     assert len(notes) == 1
@@ -200,10 +204,10 @@ def test_answer_of_a_new_batch_is_incomplete(question: BatchQuery) -> None:
 def test_query_reports_whether_the_tree_has_changed(question: BatchQuery, tree: Path) -> None:
     assert question.is_stale is False
     (tree / "a.py").write_text("x = 22\n")
-    again = open_batch_query(question.store)
-    assert again.is_stale is True
-    assert again.changes is not None
-    assert again.changes.paths == (b"a.py",)
+    reopened = open_batch_query(question.store)
+    assert reopened.is_stale is True
+    assert reopened.changes is not None
+    assert reopened.changes.paths == (b"a.py",)
 
 
 def test_what_stands_beside_is_no_change_of_a_tree(question: BatchQuery, tree: Path) -> None:
@@ -214,14 +218,14 @@ def test_what_stands_beside_is_no_change_of_a_tree(question: BatchQuery, tree: P
 
 def test_inspected_file_may_be_relative_to_the_project_or_the_directory(question: BatchQuery, tree: Path) -> None:
     for path in ("b.py", "./b.py", str(tree / "b.py")):
-        found = inspect_file(question, path).result
-        assert (found.path, found.item, found.records) == (b"b.py", 1, [])
+        answer = inspect_file(question, path).result
+        assert (answer.path, answer.item, answer.records) == (b"b.py", 1, [])
     with pytest.raises(InvalidInput, match=r"has no file 'c\.py'"):
         inspect_file(question, "c.py")
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         lambda question: search_records(question, RecordFilter(), shape=AnswerShape(limit=-1)),
         lambda question: search_records(question, RecordFilter(kinds=("nope",))),
@@ -248,15 +252,15 @@ def test_inspected_file_may_be_relative_to_the_project_or_the_directory(question
         lambda _: run(".", exclude="*.py"),
     ],
 )
-def test_invalid_queries_are_rejected(question: BatchQuery, asked: Callable[[BatchQuery], object]) -> None:
+def test_invalid_queries_are_rejected(question: BatchQuery, query: Callable[[BatchQuery], object]) -> None:
     with pytest.raises(InvalidInput):
-        asked(question)
+        query(question)
 
 
 def test_search_with_enough_records_reads_no_further_shard(
     question: BatchQuery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records come by path, then in the order of the tasks; of a shard all that may be asked for is begun."""
+    """Records come by path, then in the order of tasks. Of a shard, every task that may be needed is begun."""
     counts, read = RecordCounts(kinds={"file": 1}), list[str]()
 
     def pieces(task: str, _lookups: object) -> Iterator[ShardRecords]:
@@ -271,8 +275,8 @@ def test_search_with_enough_records_reads_no_further_shard(
     source = question.records.source
     monkeypatch.setattr(source, "iter_pieces", pieces)
     monkeypatch.setattr(type(source), "task_names", ("c", "b", "a"))
-    found = list(search_records(question, RecordFilter(), shape=AnswerShape(limit=2)).result)
-    assert [(record["path"], record["lang"]) for record in found] == [("one", "c"), ("one", "b")]
+    records = list(search_records(question, RecordFilter(), shape=AnswerShape(limit=2)).result)
+    assert [(record["path"], record["lang"]) for record in records] == [("one", "c"), ("one", "b")]
     assert read == ["c one", "b one", "a one"]
 
 

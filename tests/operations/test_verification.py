@@ -1,4 +1,4 @@
-"""Which files of a batch are verified."""
+"""Tests of the sample of files that are verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Which files javac's parser refuses: `java Parse.java < paths`, one path a line.
+// List the files that javac's parser rejects: `java Parse.java < paths`, one path per line.
 import com.sun.source.util.JavacTask;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;

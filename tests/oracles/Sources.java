@@ -1,4 +1,4 @@
-// In which source files javac finds classes: `java Sources.java SOURCEPATH < names`, `name<TAB>file` lines on stdout.
+// Find the source files of classes with javac: `java Sources.java SOURCEPATH < names`, lines `name<TAB>file` on stdout.
 import com.sun.source.util.JavacTask;
 import com.sun.source.util.TreePath;
 import com.sun.source.util.Trees;

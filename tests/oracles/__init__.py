@@ -1,1 +1,1 @@
-"""Our answers about real code, held against tools that others wrote."""
+"""Answers about real code, compared with independent tools."""

@@ -1,4 +1,4 @@
-"""`python -m tests.oracles [WORDS] > tests/oracles/allowance.json`: every comparison; a table on standard error."""
+"""`python -m tests.oracles [WORDS] > tests/oracles/allowance.json` runs comparisons and prints a table on stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.corpora import CorpusNotHad
 
 
 def main(words: list[str]) -> None:
-    """Run the comparisons whose names hold all words, and print the differences of all; the others stay as they are."""
+    """Run the comparisons whose names contain all words. Print the differences of all: others keep their known ones."""
     document = {}
     print("| comparison | matched | precision | recall | differences |\n|---|---|---|---|---|", file=sys.stderr)
     for name, comparison in COMPARISONS.items():
@@ -24,14 +24,14 @@ def main(words: list[str]) -> None:
                 print(error, file=sys.stderr)
             else:
                 known = dict(sorted(agreement.differences.items()))
-                told = ", ".join(f"{count} {difference}" for difference, count in known.items())
+                summary = ", ".join(f"{count} {difference}" for difference, count in known.items())
                 figures = f"{agreement.matched} | {agreement.precision:.4f} | {agreement.recall:.4f}"
                 by_kind = (
                     f"{kind} {agreement.precision_of(kind):.4f} of {agreement.matched_of.get(kind, 0)}"
                     for kind in comparison.least_of
                 )
-                told = "; ".join([*by_kind, told])
-                print(f"| {name} | {figures} | {told} |", file=sys.stderr)
+                summary = "; ".join([*by_kind, summary])
+                print(f"| {name} | {figures} | {summary} |", file=sys.stderr)
         if known:
             document[name] = known
     print(json.dumps(document, indent=2))

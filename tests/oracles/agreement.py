@@ -1,9 +1,9 @@
-"""How far two sides agree over a corpus, and which differences are known.
+"""Agreement of two sides over a corpus, and the known differences.
 
-A side says facts: tuples that begin with a class ("function", "call", …) and a path. A difference is counted under
-`missing CLASS` (only the oracle says it) or `extra CLASS` (only we do). What an oracle gets wrong, or calls by another
-name, is counted under `theirs REASON` instead and does not lower the agreement. allowance.json holds the counts of all
-three; a count may shrink, and fails the test when it grows.
+A side has facts: tuples that begin with a class ("function", "call", …) and a path. A difference is counted as `missing
+CLASS` (only the oracle has it) or `extra CLASS` (only codebatch has it). If the oracle is wrong, or uses another name,
+the difference is counted as `theirs REASON` and does not lower the agreement. allowance.json has the counts of all
+three. A count may shrink, but the test fails if it grows.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ALLOWANCE = Path(__file__).with_name("allowance.json")
 _EXAMPLES_MAX = 12
 
 Fact = tuple[str | int, ...]
-# A reason why a fact that only one side says ("missing" or "extra") is the oracle's doing, or None.
+# A function that returns why a fact of only one side ("missing" or "extra") is due to the oracle, or None.
 Explain = Callable[[str, Fact], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Facts that both sides say, and differences by class, with the first few of each."""
+    """The number of facts that both sides have, and differences by class, with some examples of each."""
 
     matched: int
     differences: Mapping[str, int]
@@ -35,16 +35,16 @@ class Agreement:
 
     @property
     def precision(self) -> float:
-        """The share of what we say that the oracle says too."""
+        """The share of codebatch's facts that the oracle has too."""
         return self.matched / max(self.matched + self._count("extra "), 1)
 
     @property
     def recall(self) -> float:
-        """The share of what the oracle says that we say too."""
+        """The share of the oracle's facts that codebatch has too."""
         return self.matched / max(self.matched + self._count("missing "), 1)
 
     def precision_of(self, kind: str) -> float:
-        """The share of what we say of one class that the oracle says too; 1 where we say nothing of it."""
+        """Return the share of codebatch's facts of one class that the oracle has too, or 1 if there are none."""
         matched, extra = self.matched_of.get(kind, 0), self.differences.get(f"extra {kind}", 0)
         return matched / (matched + extra) if matched + extra else 1.0
 
@@ -52,19 +52,21 @@ class Agreement:
         return sum(count for name, count in self.differences.items() if name.startswith(prefix))
 
 
-def compare(ours: Iterable[Fact], theirs: Iterable[Fact], explain: Explain = lambda _side, _fact: None) -> Agreement:
-    """Hold facts against facts; one that is said twice counts twice."""
-    said, expected = Counter(ours), Counter(theirs)
+def compare(
+    actual_facts: Iterable[Fact], expected_facts: Iterable[Fact], explain: Explain = lambda _side, _fact: None
+) -> Agreement:
+    """Compare the facts of codebatch with those of an oracle. Repeated facts count repeatedly."""
+    own_counts, oracle_counts = Counter(actual_facts), Counter(expected_facts)
     differences: Counter[str] = Counter()
     examples: dict[str, list[Fact]] = {}
-    for side, facts in (("missing", expected - said), ("extra", said - expected)):
+    for side, facts in (("missing", oracle_counts - own_counts), ("extra", own_counts - oracle_counts)):
         for fact, count in facts.items():
             reason = explain(side, fact)
             name = f"{side} {fact[0]}" if reason is None else f"theirs {reason}"
             differences[name] += count
             if len(examples.setdefault(name, [])) < _EXAMPLES_MAX:
                 examples[name].append(fact)
-    both = said & expected
+    both = own_counts & oracle_counts
     matched_of: Counter[str] = Counter()
     for fact, count in both.items():
         matched_of[str(fact[0])] += count
@@ -72,7 +74,7 @@ def compare(ours: Iterable[Fact], theirs: Iterable[Fact], explain: Explain = lam
 
 
 def iter_sources(root: Path, languages: Iterable[str], contexts: Mapping[str, bytes]) -> Iterator[SourceFile]:
-    """The files of a tree in these languages that we parse, in path order."""
+    """Yield the files of a tree in these languages that codebatch parses, in path order."""
     wanted = frozenset(languages)
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink():
@@ -83,13 +85,13 @@ def iter_sources(root: Path, languages: Iterable[str], contexts: Mapping[str, by
 
 
 def allowed(name: str) -> Mapping[str, int]:
-    """The differences that are known of a comparison."""
+    """Return the known differences of a comparison."""
     document: dict[str, dict[str, int]] = json.loads(ALLOWANCE.read_text(encoding="utf-8"))
     return document.get(name, {})
 
 
 def grown(name: str, agreement: Agreement) -> list[str]:
-    """The classes of which there are more than allowed, with examples."""
+    """Return the classes with more differences than allowed, with examples."""
     known = allowed(name)
     return [
         f"{difference}: {count} > {known.get(difference, 0)}, {agreement.examples.get(difference)}"

@@ -1,4 +1,4 @@
-"""Every comparison: which oracle, over which codebase, and how far they must agree."""
+"""All comparisons: the oracle, the codebase, and the agreement that is required."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.oracles.agreement import Agreement, Explain, iter_sources
 from tests.support import corpora
 
 _CPP = {"language": b"cpp"}
-# What fetches the corpora of a language, beside pip.
+# Programs besides pip that fetch the corpora of a language.
 _DEBIAN = ("apt-get", "dpkg-deb")
 _TOOLS = {"go": _DEBIAN, "java": ("npm",), "bash": ("npm",), "lua": _DEBIAN, "php": _DEBIAN, "ruby": _DEBIAN}
 
@@ -34,8 +34,8 @@ PYTHON = {
     "requests": lambda: corpora.sdist("requests", "2.32.3"),
     "flask": lambda: corpora.sdist("Flask", "3.0.3"),
 }
-AIRFLOW = partial(corpora.sdist, "apache-airflow", "2.9.3")  # With a tsconfig.json that has `paths`.
-# With tests and examples, in which names are left unused.
+AIRFLOW = partial(corpora.sdist, "apache-airflow", "2.9.3")  # Airflow has a tsconfig.json with `paths`.
+# Codebases with tests and examples that have unused names.
 UNLINTED_PYTHON = {
     "docutils": lambda: corpora.sdist("docutils", "0.18.1"),
     "jpype": lambda: corpora.sdist("JPype1", "1.5.0"),
@@ -81,9 +81,10 @@ Corpora = Mapping[str, Callable[[], Path]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """How to ask both sides. `tools` must be on PATH; precision and recall must reach `least`, or what recall has.
+    """A comparison with an oracle.
 
-    `least_of` is what precision must reach for single classes of facts.
+    `tools` must be on PATH. Precision and recall must reach `least`; `least_recall` replaces it for recall. `least_of`
+    has minimal precisions for single classes of facts.
     """
 
     tools: Sequence[str]
@@ -152,7 +153,7 @@ def _cloc(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
         return cloc_oracle.agree(root(), iter_sources(root(), languages, contexts))
 
     tools = _TOOLS.get(languages[0], ())
-    # cloc counts blank lines within strings as blank; templates in raw strings of Go have many.
+    # cloc counts blank lines within strings as blank. Templates in raw strings of Go have many of them.
     return Comparison(tools=("perl", "npm", *tools), least=0.98, agree=agree)
 
 
@@ -164,7 +165,7 @@ def _jscpd(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
 
 
 def _syntax(name: str) -> Comparison:
-    """Of the errors that we tell, few are false; more are missed, for grammars accept more than languages do."""
+    """Few reported errors may be false. More may be missed, because grammars accept more than languages do."""
     languages, _ = syntax_oracle.CORPORA[name]
     tools = ("npm",) if "javascript" in languages else _TOOLS.get(languages[0], ())
     return Comparison(tools=tools, least=0.94, least_recall=0.84, agree=lambda: syntax_oracle.agree(name))
@@ -174,7 +175,7 @@ def _linguist(name: str) -> Comparison:
     return Comparison(tools=("npm",), least=0.99, least_recall=0.97, agree=lambda: linguist_oracle.agree(name))
 
 
-# How precise each resolution must be: `exact` is a promise, `file` a guess.
+# The minimal precision of each resolution: `exact` is reliable, `file` a guess.
 _LEVELS = {"exact": 0.99, "file": 0.0}
 
 
@@ -261,11 +262,11 @@ _COUNTED: Mapping[tuple[str, ...], Corpora] = {
     **{(language,): roots for language, roots in _COMPILED.items()},
 }
 
-# What eslint says of a tree is asked for once where its comparisons follow each other.
+# Comparisons with eslint of the same tree follow each other, so that its answers are computed once.
 _ESLINT: dict[str, Comparison] = {}
 for _name, _root in SCRIPT.items():
     _ESLINT[f"eslint: complexity of {_name}"] = _eslint(_root, eslint_oracle.agree_on_complexity, 0.99)
-    if _name != "eslint":  # To measure its own source twice takes long.
+    if _name != "eslint":  # Measuring eslint's own source twice would take too long.
         _ESLINT[f"sonarjs: cognitive complexity of {_name}"] = _eslint(
             _root, eslint_oracle.agree_on_cognitive_complexity, 0.92
         )

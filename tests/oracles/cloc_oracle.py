@@ -1,6 +1,6 @@
-"""Lines that hold code, and lines that hold none, as cloc counts them.
+"""Lines with and without code, compared with cloc.
 
-Blank lines within comments are comments to scc, whose rules are ours, and blank to cloc.
+Blank lines within comments are comments to codebatch, which follows the rules of scc, and blank to cloc.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from tests.support import corpora
 
 
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
-    """The lines of each file by kind. A line in dispute counts on both sides, under the kind that each gives it."""
-    said = {file.path.decode(): file_metrics(file) for file in files if not file.has_syntax_error}
-    ours: list[Fact] = []
-    theirs: list[Fact] = []
-    for path, counted in _of_cloc(root, said).items():
+    """Compare the number of lines of each file by kind.
+
+    A disputed line counts on both sides, under the kind of each side.
+    """
+    metrics_by_path = {file.path.decode(): file_metrics(file) for file in files if not file.has_syntax_error}
+    actual_facts: list[Fact] = []
+    expected_facts: list[Fact] = []
+    for path, counted in _cloc_counts(root, metrics_by_path).items():
         for kind, names in (("code", ("code",)), ("none", ("comment", "blank"))):
-            ours.extend([(kind, path)] * sum(said[path][name] for name in names))
-            theirs.extend([(kind, path)] * sum(counted[name] for name in names))
-    return compare(ours, theirs)
+            actual_facts.extend([(kind, path)] * sum(metrics_by_path[path][name] for name in names))
+            expected_facts.extend([(kind, path)] * sum(counted[name] for name in names))
+    return compare(actual_facts, expected_facts)
 
 
-def _of_cloc(root: Path, paths: Iterable[str]) -> dict[str, dict[str, int]]:
+def _cloc_counts(root: Path, paths: Iterable[str]) -> dict[str, dict[str, int]]:
     script = corpora.npm("cloc", "2.11.0") / "lib" / "cloc"
     options = ["--by-file", "--json", "--quiet", "--skip-uniqueness", "--timeout", "0"]
     done = subprocess.run(

@@ -1,7 +1,7 @@
-"""McCabe's complexity of functions as radon and lizard count it, cognitive complexity as cognitive_complexity does.
+"""McCabe's complexity of functions compared with radon and lizard.
 
-Each tool has rules of its own. What it counts and we do not, or the other way round, is found by a query over the tree
-(`_RULES`), and our number is put into the tool's terms before it is held against the tool's.
+Each tool has its own rules. A query over the tree (RADON, LIZARD) finds what only the tool or only codebatch counts.
+Codebatch's number is adjusted by these matches before the comparison.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS, l
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
-# A query of what the tool counts (`more`) and we do not, the other way round (`less`), and where it does not look.
+# A query of what only the tool counts (`more`), what only codebatch counts (`less`), and what the tool does not read
+# (`skip`).
 RADON = """
 (for_statement alternative: (_)) @more
 (while_statement alternative: (_)) @more
@@ -45,15 +46,15 @@ LIZARD: Mapping[str, str] = {
         (macro_invocation (token_tree) @tokens)
     """,
 }
-# What lizard counts wherever it stands, as in the arguments of a macro.
+# Tokens that lizard counts anywhere, for example in the arguments of a macro.
 _TOKENS = re.compile(rb"\b(?:if|for|while)\b|&&|\|\||\?")
 _STRING = re.compile(rb'"(?:\\.|[^"\\])*"', re.DOTALL)
-# Where closures are functions of their own to the tool.
+# Languages in which the tool treats closures as separate functions.
 _CLOSURES_APART = frozenset({"go"})
 
 
 def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
-    """Where each of our functions starts, and its complexity with the tool's rules applied."""
+    """Return the start of each function, and its complexity by the rules of the tool."""
     captures = dict(file.captures)
     if file.language in _CLOSURES_APART:
         captures["function"] = captures.get("function", []) + captures.pop("block", [])
@@ -78,7 +79,7 @@ def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
 
 
 def _by_line(query: str, file: SourceFile) -> dict[int, int]:
-    """The complexity of our functions by the line of their names."""
+    """Return the complexity of functions by the lines of their names."""
     names = scope_definitions(file)
     return {file.line(names.function_name_offset(start)): value for start, value in reversed(in_terms_of(query, file))}
 
@@ -89,7 +90,7 @@ def _decisions_in(outer: tree_sitter.Node, file: SourceFile) -> int:
 
 
 def innermost(functions: list[complexity.FunctionMetrics], offset: int) -> complexity.FunctionMetrics | None:
-    """The function that a place is in, without those around it."""
+    """Return the innermost function that contains a place."""
     starts = [function.start for function in functions]
     for index in range(bisect_right(starts, offset) - 1, -1, -1):
         if functions[index].end > offset:
@@ -98,50 +99,55 @@ def innermost(functions: list[complexity.FunctionMetrics], offset: int) -> compl
 
 
 def agree_with_radon(files: Iterable[SourceFile]) -> Agreement:
-    """Python: the functions that both sides see at the same line."""
-    return _compare((file, _by_line(RADON, file), dict(_of_radon(file.text))) for file, _ in _parsed(files))
+    """Compare Python functions that both sides have at the same line."""
+    return _compare(
+        (file, _by_line(RADON, file), dict(_radon_complexity(file.text))) for file, _ in _parse_files(files)
+    )
 
 
 def agree_with_lizard(files: Iterable[SourceFile]) -> Agreement:
-    """Any language of LIZARD: the functions that both sides see at the same line."""
-    return _compare((file, _by_line(LIZARD[file.language], file), dict(_of_lizard(file))) for file in files)
+    """Compare functions in any language of LIZARD that both sides have at the same line."""
+    return _compare((file, _by_line(LIZARD[file.language], file), dict(_lizard_complexity(file))) for file in files)
 
 
 def _compare(files: Iterable[tuple[SourceFile, dict[int, int], dict[int, int]]]) -> Agreement:
-    ours: list[Fact] = []
-    theirs: list[Fact] = []
-    unsound: set[tuple[str, int]] = set()
-    for file, said, expected in files:
+    actual_facts: list[Fact] = []
+    expected_facts: list[Fact] = []
+    with_errors: set[tuple[str, int]] = set()
+    for file, actual, expected in files:
         path = file.path.decode()
         names = scope_definitions(file)
         for node in file.captures.get("function", ()):
             if node.has_error:
-                unsound.add((path, file.line(names.function_name_offset(node.start_byte))))
-        for line in said.keys() & expected.keys():
-            ours.append(("complexity", path, line, said[line]))
-            theirs.append(("complexity", path, line, expected[line]))
+                with_errors.add((path, file.line(names.function_name_offset(node.start_byte))))
+        for line in actual.keys() & expected.keys():
+            actual_facts.append(("complexity", path, line, actual[line]))
+            expected_facts.append(("complexity", path, line, expected[line]))
     return compare(
-        ours, theirs, lambda _, fact: "sees through macros that hide the syntax" if fact[1:3] in unsound else None
+        actual_facts,
+        expected_facts,
+        lambda _, fact: "sees through macros that hide the syntax" if fact[1:3] in with_errors else None,
     )
 
 
-def _of_lizard(file: SourceFile) -> Iterator[tuple[int, int]]:
-    # It counts a conditional of the preprocessor with all its arms, we one arm of those that cut through code.
+def _lizard_complexity(file: SourceFile) -> Iterator[tuple[int, int]]:
+    # lizard counts a preprocessor conditional with all its arms. If arms cut through code, codebatch counts one of
+    # them.
     text = file.parsed_text.decode() if file.language in LANGUAGES_WITH_MACROS else file.text
-    for each in reversed(lizard.analyze_file.analyze_source_code(file.path.decode(), text).function_list):
-        yield each.start_line, each.cyclomatic_complexity
+    for function in reversed(lizard.analyze_file.analyze_source_code(file.path.decode(), text).function_list):
+        yield function.start_line, function.cyclomatic_complexity
 
 
-def _of_radon(text: str) -> Iterator[tuple[int, int]]:
+def _radon_complexity(text: str) -> Iterator[tuple[int, int]]:
     visitor = ComplexityVisitor.from_code(text, no_assert=True)
-    functions = [*visitor.functions, *(method for each in visitor.classes for method in each.methods)]
+    functions = [*visitor.functions, *(method for class_ in visitor.classes for method in class_.methods)]
     while functions:
         function = functions.pop()
         yield function.lineno, function.complexity
         functions.extend(function.closures)
 
 
-def _parsed(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, ast.Module]]:
+def _parse_files(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, ast.Module]]:
     for file in files:
         try:
             with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Definitions as universal-ctags sees them: C, C++, Go, Rust, Java, shell."""
+"""Definitions compared with universal-ctags: C, C++, Go, Rust, Java, shell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
-# Our language -> ctags' name of it, and what its kinds are to us. Kinds that are not here are not compared.
+# Languages with their names in ctags, and codebatch's kinds by the kinds of ctags. Other kinds are not compared.
 _C = {
     "macro": "macro",
     "enumerator": "enum_member",
@@ -60,15 +60,15 @@ LANGUAGES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "bash": ("Sh", {"function": "function"}),
 }
-# Kinds that ctags knows by one name.
-_OURS = {
+# Kinds of codebatch that ctags does not distinguish.
+_MERGED_KINDS = {
     **dict.fromkeys(("method", "constructor"), "function"),
     **dict.fromkeys(("class", "struct", "union", "enum"), "type"),
 }
-# An interface is a class to ctags' Java and a struct to its Go; Java's constants are fields.
-_OURS_BY_LANGUAGE = {
-    "go": {**_OURS, "interface": "type"},
-    "java": {**_OURS, "interface": "type", "constant": "field"},
+# In Java, ctags has interfaces as classes and constants as fields. In Go, it has interfaces as structs.
+_MERGED_KINDS_BY_LANGUAGE = {
+    "go": {**_MERGED_KINDS, "interface": "type"},
+    "java": {**_MERGED_KINDS, "interface": "type", "constant": "field"},
 }
 
 
@@ -78,17 +78,17 @@ _CONDITIONAL = re.compile(r"\s*#\s*(if|el|endif)")
 
 
 def agree(root: Path, language: str, files: Iterable[SourceFile]) -> Agreement:
-    """Our symbols against ctags' tags: class, path, line, name. Differences that are ctags' are told by `_Reasons`."""
+    """Compare symbols with ctags' tags: class, path, line, name. `_Reasons` explains the errors of ctags."""
     sources = list(files)
     name, kinds = LANGUAGES[language]
     compared = set(kinds.values())
-    names = _OURS_BY_LANGUAGE.get(language, _OURS)
-    ours: list[Fact] = []
+    names = _MERGED_KINDS_BY_LANGUAGE.get(language, _MERGED_KINDS)
+    actual_facts: list[Fact] = []
     reasons = _Reasons(language)
     for file in sources:
         path = file.path.decode()
         reasons.lines[path] = file.text.split("\n")
-        # Of each name that encloses others: its kind, and that of whatever encloses it.
+        # Maps the qualified name of an enclosing symbol to its kind and the kinds of the symbols around it.
         around: dict[str, tuple[str, ...]] = {"": ()}
         for symbol in file_outline(file).symbols:
             kinds_around = around.get(symbol.scope, ())
@@ -96,13 +96,13 @@ def agree(root: Path, language: str, files: Iterable[SourceFile]) -> Agreement:
             kind = names.get(symbol.symbol_type, symbol.symbol_type)
             if kind in compared:
                 fact = (kind, path, symbol.line, symbol.name.replace(" ", ""))
-                ours.append(fact)
+                actual_facts.append(fact)
                 reasons.kinds_around[fact] = kinds_around
-    return compare(ours, _tags(root, name, kinds, sources), reasons)
+    return compare(actual_facts, _tags(root, name, kinds, sources), reasons)
 
 
 class _Reasons:
-    """Why ctags says something else than we do, where the fault or the other convention is its own."""
+    """Reasons why ctags differs, for faults and conventions of its own."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -131,12 +131,12 @@ class _Reasons:
         return self._macro_call(kind, path, line)
 
     def _macro_call(self, kind: str | int, path: str, line: int) -> str | None:
-        """`TEST(name) {`: we name the function `name`, ctags names it `TEST`."""
+        """`TEST(name) {`: codebatch names the function `name`, ctags names it `TEST`."""
         is_call = self.language in ("c", "cpp") and _MACRO_CALL.match(self.lines[path][line - 1])
         return "names a function after the macro that makes it" if kind == "function" and is_call else None
 
     def _is_other_arm(self, path: str, line: int) -> bool:
-        """Whether a line stands between an `#else` or `#elif` and its `#endif`."""
+        """Return whether a line is between an `#else` or `#elif` and its `#endif`."""
         arms: list[bool] = []
         for text in self.lines[path][:line]:
             directive = _CONDITIONAL.match(text)

@@ -1,4 +1,4 @@
-// What eslint says of files: `node eslint.mjs MODULES < paths`, one JSON line a file: its messages by rule.
+// Messages of eslint by rule: `node eslint.mjs MODULES < paths`, one JSON line for each file.
 import { createRequire } from "node:module";
 import fs from "node:fs";
 import path from "node:path";

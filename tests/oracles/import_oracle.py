@@ -1,6 +1,6 @@
-"""Where imports lead: our resolutions against those of the languages' own tools.
+"""Resolutions of imports compared with the tools of the languages.
 
-A fact is (resolution, file that imports, target, file that it leads to). What only a tool says has the class `leads`.
+A fact is (resolution, importing file, target, resolved file). A fact that only a tool reports has the class `leads`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _HERE = Path(__file__).parent
 
 
 class Lead(NamedTuple):
-    """An import, by what it names, and the file that it leads to."""
+    """An import with its target, and the file that it refers to."""
 
     source: str
     target: str
     file: str
 
 
-# What a tool says of (file, target) pairs.
+# A function of a tool: it yields the resolved files of (file, target) pairs.
 Ask = Callable[[Sequence[tuple[str, str]]], Iterable[Lead]]
 
 
@@ -47,10 +47,10 @@ def agree(
     ask: Ask,
     explain: Explain = lambda _side, _fact: None,
 ) -> Agreement:
-    """Our resolutions of the imports of files below a root against what `ask` says of (file, target) pairs."""
+    """Compare the resolutions of the imports of files below a root with the answers of `ask`."""
     paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
     resolver = ProjectResolver(paths, lambda path: (root / path).read_bytes())
-    said: dict[Lead, str] = {}
+    resolutions: dict[Lead, str] = {}
     imports: dict[tuple[str, str], None] = {}
     for file in files:
         path = file.path.decode()
@@ -58,20 +58,23 @@ def agree(
             if edge.edge_type == "imports":
                 resolved = resolver.resolve(path, file.language, edge.target, is_module=edge.is_module)
                 imports[path, edge.target] = None
-                said.update({Lead(path, edge.target, to): resolved.resolution for to in resolved.paths})
-    ours: list[Fact] = [(resolution, *lead) for lead, resolution in said.items()]
-    theirs: list[Fact] = [(said.get(lead, "leads"), *lead) for lead in set(ask(list(imports)))]
-    return compare(ours, theirs, explain)
+                resolutions.update({Lead(path, edge.target, to): resolved.resolution for to in resolved.paths})
+    actual_facts: list[Fact] = [(resolution, *lead) for lead, resolution in resolutions.items()]
+    expected_facts: list[Fact] = [(resolutions.get(lead, "leads"), *lead) for lead in set(ask(list(imports)))]
+    return compare(actual_facts, expected_facts, explain)
 
 
 # -- Python -----------------------------------------------------------------------------------------------------------
 
 
 def importlib_leads(root: Path, roots: Sequence[str]) -> Ask:
-    """Ask importlib's PathFinder, with a script's or outermost package's directory and `roots` as its path."""
+    """Return a function that uses importlib's PathFinder.
+
+    Its path has `roots`, and the directory of a script or of the outermost package.
+    """
 
     def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
-        places = tuple(str((root / each).resolve()) for each in roots)
+        places = tuple(str((root / search_root).resolve()) for search_root in roots)
         for source in dict.fromkeys(source for source, _ in imports):
             directory = (root / source).parent
             try:
@@ -81,26 +84,26 @@ def importlib_leads(root: Path, roots: Sequence[str]) -> Ask:
             except (SyntaxError, ValueError):
                 continue
             for node in _statements(tree):
-                for target, level, names in _written(node):
-                    found = _found(directory, level, names, places)
-                    if found is not None and found.is_relative_to(root):
-                        yield Lead(source, target, found.relative_to(root).as_posix())
+                for target, level, names in _imported_names(node):
+                    resolved = _resolved_file(directory, level, names, places)
+                    if resolved is not None and resolved.is_relative_to(root):
+                        yield Lead(source, target, resolved.relative_to(root).as_posix())
 
     return ask
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every statement: an expression holds no import."""
-    left: list[ast.AST] = [tree]
-    while left:
-        node = left.pop()
+    """Yield every statement. Expressions contain no imports."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            left += getattr(node, name, ())
+            pending += getattr(node, name, ())
 
 
-def _written(node: ast.AST) -> Iterator[tuple[str, int, list[list[str]]]]:
-    """What an import statement names as our edge has it, its level, and the modules that it may mean."""
+def _imported_names(node: ast.AST) -> Iterator[tuple[str, int, list[list[str]]]]:
+    """Yield for each imported name: the target as in codebatch's edges, the level, and the modules that it may mean."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             parts = alias.name.split(".")
@@ -115,13 +118,13 @@ def _written(node: ast.AST) -> Iterator[tuple[str, int, list[list[str]]]]:
 
 @functools.cache
 def _outermost_package(directory: Path) -> str:
-    """What holds the outermost package that a directory is of."""
+    """Return the directory that contains the outermost package of a directory."""
     while (directory / "__init__.py").exists():
         directory = directory.parent
     return str(directory)
 
 
-def _found(directory: Path, level: int, choices: list[list[str]], roots: tuple[str, ...]) -> Path | None:
+def _resolved_file(directory: Path, level: int, choices: list[list[str]], roots: tuple[str, ...]) -> Path | None:
     top = _outermost_package(directory)
     for _ in range(level - 1):
         directory = directory.parent
@@ -130,9 +133,9 @@ def _found(directory: Path, level: int, choices: list[list[str]], roots: tuple[s
             package = directory / "__init__.py"
             return package if package.exists() else None
         for path in [(str(directory),)] if level else [(top,), roots]:
-            found = _by_path_finder(tuple(parts), path)
-            if found is not None:
-                return found
+            resolved = _by_path_finder(tuple(parts), path)
+            if resolved is not None:
+                return resolved
             if parts[0] in sys.stdlib_module_names and not level:
                 break
     return None
@@ -140,8 +143,8 @@ def _found(directory: Path, level: int, choices: list[list[str]], roots: tuple[s
 
 @functools.cache
 def _by_path_finder(parts: tuple[str, ...], path: tuple[str, ...]) -> Path | None:
-    found = _spec(parts, path)
-    return None if found is None or found.origin is None else Path(found.origin)
+    spec = _spec(parts, path)
+    return None if spec is None or spec.origin is None else Path(spec.origin)
 
 
 @functools.cache
@@ -151,7 +154,7 @@ def _spec(parts: tuple[str, ...], path: tuple[str, ...]) -> importlib.machinery.
         package = _spec(parts[:-1], path)
         if package is None or package.submodule_search_locations is None:
             return None
-        # A namespace package's own list of places looks its parent up by name; here it has none.
+        # The list of locations of a namespace package looks up its parent by name. Here, it has none.
         locations = getattr(package.submodule_search_locations, "_path", package.submodule_search_locations)
     return importlib.machinery.PathFinder.find_spec(parts[-1], list(locations))
 
@@ -160,7 +163,7 @@ def _spec(parts: tuple[str, ...], path: tuple[str, ...]) -> importlib.machinery.
 
 
 def tsc_leads(root: Path) -> Ask:
-    """Ask `ts.resolveModuleName`, with the options of the nearest tsconfig.json."""
+    """Return a function that uses `ts.resolveModuleName`, with the options of the nearest tsconfig.json."""
 
     def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
         library = corpora.npm("typescript", "5.6.3") / "lib" / "typescript.js"
@@ -177,8 +180,8 @@ _COMPILER_READS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
 
 
 def explain_tsc(side: str, fact: Fact) -> str | None:
-    """The compiler has no modules but its own languages', and no `.json` of which the ending is not written."""
-    source, target, file = (str(each) for each in fact[1:])
+    """The compiler resolves only modules of its own languages, and `.json` files only if the import has the suffix."""
+    source, target, file = (str(part) for part in fact[1:])
     if side == "extra" and not file.endswith(_COMPILER_READS):
         return "reads no such file"
     is_json = file.endswith(".json") and not target.endswith(".json") and source.endswith(".js")
@@ -189,14 +192,21 @@ def explain_tsc(side: str, fact: Fact) -> str | None:
 
 
 def go_list_leads(root: Path) -> Ask:
-    """Ask `go list` for the packages of each module, by a go.mod without requirements, which it would download."""
+    """Return a function that uses `go list` on the packages of each module.
+
+    The go.mod has no requirements, because `go list` would download them.
+    """
 
     def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
         modules = [file for file in sorted(root.rglob("go.mod")) if "testdata" not in file.parts]
         for module in modules:
             packages = {package["ImportPath"]: package for package in _packages_of(module)}
             for source, target in imports:
-                nearest = next(each for each in (root / source).parents if (each / "go.mod").exists() or each == root)
+                nearest = next(
+                    directory
+                    for directory in (root / source).parents
+                    if (directory / "go.mod").exists() or directory == root
+                )
                 if nearest == module.parent and target in packages:
                     package = packages[target]
                     for kind in ("GoFiles", "CgoFiles", "IgnoredGoFiles"):
@@ -233,10 +243,10 @@ def _documents(text: str) -> Iterator[dict[str, Any]]:
 
 
 def javac_leads(root: Path, roots: Sequence[str]) -> Ask:
-    """Ask javac for the source of each class, with `roots` as its source path."""
+    """Return a function that uses javac to find the source of each class, with `roots` as the source path."""
 
     def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
-        path = os.pathsep.join(str(root / each) for each in roots)
+        path = os.pathsep.join(str(root / source_root) for source_root in roots)
         targets = sorted({target for _, target in imports})
         command = ["java", str(_HERE / "Sources.java"), path]
         done = subprocess.run(command, input="\n".join(targets), check=True, capture_output=True, encoding="utf-8")
@@ -258,7 +268,10 @@ _MISSING_MAX = 50
 
 
 def compiler_leads(root: Path, options: Sequence[str]) -> Ask:
-    """Ask the preprocessor which files it enters from which. Headers that this system does not have are empty."""
+    """Return a function that uses the preprocessor's list of included files.
+
+    Headers that this system does not have are replaced by empty files.
+    """
 
     def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
         targets: dict[str, list[str]] = {}
@@ -268,7 +281,7 @@ def compiler_leads(root: Path, options: Sequence[str]) -> Ask:
         with tempfile.TemporaryDirectory() as empty:
             for source in sorted(targets):
                 if not source.endswith((".h", ".hpp")):
-                    entered.update(_entered(root, source, options, Path(empty)))
+                    entered.update(_entered_files(root, source, options, Path(empty)))
         for source, file in sorted(entered):
             for target in targets.get(source, ()):
                 if f"/{file}".endswith(f"/{os.path.normpath(target).lstrip('./')}"):
@@ -277,21 +290,21 @@ def compiler_leads(root: Path, options: Sequence[str]) -> Ask:
     return ask
 
 
-def _entered(root: Path, source: str, options: Sequence[str], empty: Path) -> Iterator[tuple[str, str]]:
+def _entered_files(root: Path, source: str, options: Sequence[str], empty: Path) -> Iterator[tuple[str, str]]:
     written = [f"-I{root / option}" for option in options]
-    told = ""
+    report = ""
     for _ in range(_MISSING_MAX):
         command = ["cc", "-E", "-H", "-o", os.devnull, *written, "-idirafter", str(empty), str(root / source)]
         done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", errors="replace")
-        told = done.stderr
-        missing = _MISSING.search(told)
+        report = done.stderr
+        missing = _MISSING.search(report)
         if missing is None:
             break
         stub = empty / missing[1]
         stub.parent.mkdir(parents=True, exist_ok=True)
         stub.touch()
     stack = [root / source]
-    for match in filter(None, map(_ENTERED.fullmatch, told.splitlines())):
+    for match in filter(None, map(_ENTERED.fullmatch, report.splitlines())):
         file = Path(os.path.normpath(match[2]))
         del stack[len(match[1]) :]
         if stack[-1].is_relative_to(root) and file.is_relative_to(root):
@@ -299,18 +312,18 @@ def _entered(root: Path, source: str, options: Sequence[str], empty: Path) -> It
         stack.append(file)
 
 
-def _in_another_arm(leads: Iterable[Lead], side: str, fact: Fact) -> str | None:
+def _explain_conditional(leads: Iterable[Lead], side: str, fact: Fact) -> str | None:
     """A compiler enters one arm of a conditional, a guarded header once, and only headers that something includes."""
     is_known = any((lead.source, lead.target) == fact[1:3] for lead in leads)
     return "enters one arm of a conditional, and a header once" if side == "extra" and not is_known else None
 
 
 def agree_with_compiler(root: Path, files: Iterable[SourceFile], options: Sequence[str]) -> Agreement:
-    """Our resolutions of includes against the preprocessor's, where it says anything of an include."""
+    """Compare the resolutions of includes with the preprocessor's, for the includes that it reports."""
     leads: list[Lead] = []
 
     def ask(imports: Sequence[tuple[str, str]]) -> list[Lead]:
         leads.extend(compiler_leads(root, options)(imports))
         return leads
 
-    return agree(root, files, ask, partial(_in_another_arm, leads))
+    return agree(root, files, ask, partial(_explain_conditional, leads))

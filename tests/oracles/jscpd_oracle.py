@@ -1,4 +1,4 @@
-"""Duplicated lines as jscpd finds them: by tokens, without comments and white space (mode weak)."""
+"""Duplicated lines compared with jscpd: by tokens, without comments and white space (mode weak)."""
 
 from __future__ import annotations
 
@@ -26,23 +26,28 @@ Clone = tuple[str, int, int]
 
 
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
-    """The code lines that stand elsewhere too. Where the two differ, all ten lines of all files are looked up.
-    What is missing then is of blocks below BYTES_MIN, which clones of theirs are not that go on in the midst of lines.
+    """Compare the code lines that occur elsewhere too.
 
-    Clones are held to our terms: whole code lines, at least ten of them, with as much in them as a block must have. A
-    clone begins and ends in the midst of lines, which say then, on their own side, less than the whole line.
+    If the two differ, all windows of ten lines are looked up. Lines that codebatch then misses are in blocks below
+    BYTES_MIN. The clones of jscpd are larger, because they continue inside further lines.
+
+    Clones are reduced to codebatch's terms: whole code lines, at least ten of them, with the minimal size of a block. A
+    clone begins and ends inside lines, so its first and last lines are left out.
     """
     sources = list(files)
-    said = [make_fingerprints(file) for file in sources]
+    fingerprints_of_files = [make_fingerprints(file) for file in sources]
     known = [
         FingerprintedFile(
-            item=item, path=file.path, object=Digest(hashlib.sha256(file.content).hexdigest()), fingerprints=each
+            item=item,
+            path=file.path,
+            object=Digest(hashlib.sha256(file.content).hexdigest()),
+            fingerprints=fingerprints,
         )
-        for item, (file, each) in enumerate(zip(sources, said, strict=True))
-        if each is not None
+        for item, (file, fingerprints) in enumerate(zip(sources, fingerprints_of_files, strict=True))
+        if fingerprints is not None
     ]
     code = {file.path.decode(): code_lines(sources[file.item].utf8, file.fingerprints.comments) for file in known}
-    ours = {
+    actual_lines = {
         (sources[item].path.decode(), number)
         for item, records in find_duplicates(known, lambda item: sources[item].utf8)
         for record in records
@@ -50,24 +55,24 @@ def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
         for number in code[sources[item].path.decode()][1]
         if record.line <= number < record.end_line
     }
-    theirs = {
+    expected_lines = {
         (path, number)
         for path, start, end in _clones(root)
         if path in code
-        for number in _on_our_terms(*code[path], start, end)
+        for number in _whole_code_lines(*code[path], start, end)
     }
-    repeated = _repeated(code)
+    repeated = _repeated_lines(code)
 
     def explain(side: str, fact: Fact) -> str | None:
         if side == "missing":
             return None if fact[1:] in repeated else "finds tokens that are not on equal lines"
         return "misses ten equal lines" if fact[1:] in repeated else None
 
-    return compare((("line", *line) for line in ours), (("line", *line) for line in theirs), explain)
+    return compare((("line", *line) for line in actual_lines), (("line", *line) for line in expected_lines), explain)
 
 
-def _repeated(code: Mapping[str, tuple[list[bytes], list[int]]]) -> set[tuple[str, int]]:
-    """The lines that lie in ten code lines that are found twice, by looking up every ten of all files."""
+def _repeated_lines(code: Mapping[str, tuple[list[bytes], list[int]]]) -> set[tuple[str, int]]:
+    """Return the lines in windows of ten code lines that occur twice, by comparing all windows of all files."""
     windows: defaultdict[tuple[bytes, ...], list[tuple[str, int]]] = defaultdict(list)
     for path, (lines, _) in code.items():
         for start in range(len(lines) - LINES_MIN + 1):
@@ -81,8 +86,8 @@ def _repeated(code: Mapping[str, tuple[list[bytes], list[int]]]) -> set[tuple[st
     }
 
 
-def _on_our_terms(lines: Sequence[bytes], numbers: Sequence[int], start: int, end: int) -> list[int]:
-    """The code lines that lie as a whole between two lines; none where they are too few, or too little."""
+def _whole_code_lines(lines: Sequence[bytes], numbers: Sequence[int], start: int, end: int) -> list[int]:
+    """Return the code lines that are completely between two lines, or none if they are too few or too short."""
     within = [(line, number) for line, number in zip(lines, numbers, strict=True) if start < number < end]
     is_block = len(within) >= LINES_MIN and sum(len(line) for line, _ in within) >= REPEATED_BYTES_MIN
     return [number for _, number in within] if is_block else []

@@ -1,4 +1,4 @@
-# What GitHub's linguist makes of files: `ruby linguist.rb DIRECTORY < paths`, one JSON line a file:
+# Results of GitHub's linguist: `ruby linguist.rb DIRECTORY < paths`, one JSON line for each file:
 # path, language, generated, vendored, binary.
 require "json"
 require "linguist"

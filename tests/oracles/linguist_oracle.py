@@ -1,7 +1,8 @@
-"""What files are, as GitHub's linguist sees them: their language, and whether they are generated or vendored.
+"""Languages, and generated and vendored files, compared with GitHub's linguist.
 
-Its answers of a corpus are kept in tests/oracles/linguist, for it takes longer to install than to ask: where Debian's
-`ruby-github-linguist` is there, `python -m tests.oracles.linguist_oracle` asks again. They are linguist 7.22.1's.
+The answers for each corpus are stored in tests/oracles/linguist, because installing linguist takes longer than running
+it. `python -m tests.oracles.linguist_oracle` updates them, if Debian's `ruby-github-linguist` is installed. They are of
+linguist 7.22.1.
 """
 
 from __future__ import annotations
@@ -30,28 +31,28 @@ _BINARY = "binary"
 
 
 def agree(name: str) -> Agreement:
-    """Our verdicts of each file of a corpus against the answers that are kept."""
+    """Compare the verdicts about each file of a corpus with the stored answers."""
     answers: dict[str, dict[str, list[str]]] = json.loads((_ANSWERS / f"{name}.json").read_text(encoding="utf-8"))
-    theirs: list[Fact] = []
+    expected_facts: list[Fact] = []
     known = {}
     for language, paths in answers["languages"].items():
         known.update(dict.fromkeys(paths, _BINARY if language == _BINARY else language_named(language)))
     files = {file.path.decode(): file for file in _iter_files(CORPORA[name]())}
-    ours: list[Fact] = []
+    actual_facts: list[Fact] = []
     for path, file in files.items():
         language = _BINARY if file.is_binary else file.language
         if path in known and (file.is_binary or file.language != UNKNOWN_LANGUAGE):
-            ours.append(("language", path, language))
+            actual_facts.append(("language", path, language))
         if file.file_class in ("generated", "minified"):
-            ours.append(("generated", path))
+            actual_facts.append(("generated", path))
         elif file.file_class == "vendored":
-            ours.append(("vendored", path))
-    theirs += [("language", path, language) for path, language in known.items()]
-    theirs += [("generated", path) for path in answers["generated"]]
-    theirs += [
+            actual_facts.append(("vendored", path))
+    expected_facts += [("language", path, language) for path, language in known.items()]
+    expected_facts += [("generated", path) for path in answers["generated"]]
+    expected_facts += [
         ("vendored", path) for path in answers["vendored"] if files[path].file_class not in ("generated", "minified")
     ]
-    return compare(ours, theirs, lambda side, fact: _explain(side, fact, files))
+    return compare(actual_facts, expected_facts, lambda side, fact: _explain(side, fact, files))
 
 
 def _explain(side: str, fact: Fact, files: Mapping[str, SourceFile]) -> str | None:
@@ -75,7 +76,7 @@ def _iter_files(root: Path) -> Iterator[SourceFile]:
 
 
 def _ask(root: Path) -> dict[str, dict[str, list[str]] | list[str]]:
-    """linguist's answers: the paths by language, and those that are generated and vendored."""
+    """Return linguist's answers: the paths by language, and those that are generated and vendored."""
     paths = "\n".join(file.path.decode() for file in _iter_files(root))
     command: list[str | Path] = ["ruby", Path(__file__).with_name("linguist.rb"), root]
     done = subprocess.run(command, input=paths, check=True, capture_output=True, encoding="utf-8")

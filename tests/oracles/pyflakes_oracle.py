@@ -1,4 +1,4 @@
-"""Unused imports and variables of Python: ruff's rules in `lint`, against pyflakes."""
+"""Unused imports and variables of Python in `lint`, from ruff's rules, compared with pyflakes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ _MESSAGES = {messages.UnusedImport: "import", messages.UnusedVariable: "variable
 
 
 def agree(files: Iterable[SourceFile]) -> Agreement:
-    """Unused names by file and line. Files with an `__init__.py` are theirs who import from them: neither is asked."""
-    ours: list[Fact] = []
-    theirs: list[Fact] = []
+    """Compare unused names by file and line.
+
+    `__init__.py` files are left out, because other modules import names from them.
+    """
+    actual_facts: list[Fact] = []
+    expected_facts: list[Fact] = []
     sources = []
     for file in files:
         path = file.path.decode()
@@ -31,12 +34,16 @@ def agree(files: Iterable[SourceFile]) -> Agreement:
         if path.endswith("__init__.py"):
             continue
         sources.append(file)
-        theirs.extend(
+        expected_facts.extend(
             (_MESSAGES[type(message)], path, message.lineno)
             for message in checker.Checker(tree, path).messages
             if type(message) in _MESSAGES
         )
     with tempfile.TemporaryDirectory() as scratch:
-        for file, found in zip(sources, RuffRunner(_CODES, Path(scratch)).check(sources), strict=True):
-            ours.extend((_CODES[each.code], file.path.decode(), each.line) for each in found if each.code in _CODES)
-    return compare(ours, theirs)
+        for file, diagnostics in zip(sources, RuffRunner(_CODES, Path(scratch)).check(sources), strict=True):
+            actual_facts.extend(
+                (_CODES[diagnostic.code], file.path.decode(), diagnostic.line)
+                for diagnostic in diagnostics
+                if diagnostic.code in _CODES
+            )
+    return compare(actual_facts, expected_facts)

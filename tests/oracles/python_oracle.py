@@ -1,4 +1,4 @@
-"""Python as its own `ast` and `symtable` see it: definitions, scopes, imports, bases, calls."""
+"""Python compared with its own `ast` and `symtable`: definitions, scopes, imports, bases, calls."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _FUNCTIONS = ("function", "method", "constructor", "property")
 
 
 def agree(files: Iterable[SourceFile]) -> Agreement:
-    """Our symbols and edges against `ast` and `symtable`, over the files that this interpreter can parse."""
-    ours: list[Fact] = []
-    theirs: list[Fact] = []
+    """Compare symbols and edges with `ast` and `symtable`, for files that this interpreter can parse."""
+    actual_facts: list[Fact] = []
+    expected_facts: list[Fact] = []
     for file in files:
         try:
             with warnings.catch_warnings():
@@ -27,19 +27,21 @@ def agree(files: Iterable[SourceFile]) -> Agreement:
         except (SyntaxError, ValueError):
             continue
         path = file.path.decode()
-        ours.extend(_ours(file, path))
+        actual_facts.extend(_iter_actual_facts(file, path))
         visitor = _Visitor(path)
         visitor.visit(tree)
-        theirs.extend(visitor.facts)
-        theirs.extend({("bound", path, *name) for name in (*_bound(table, "", _stored(tree)), *visitor.members)})
-    return compare(ours, theirs)
+        expected_facts.extend(visitor.facts)
+        expected_facts.extend(
+            {("bound", path, *name) for name in (*_bound_names(table, "", _stored_names(tree)), *visitor.members)}
+        )
+    return compare(actual_facts, expected_facts)
 
 
-def _ours(file: SourceFile, path: str) -> Iterator[Fact]:
-    found = file_outline(file)
-    classes = {"", *(symbol.qualified for symbol in found.symbols if symbol.symbol_type == "class")}
+def _iter_actual_facts(file: SourceFile, path: str) -> Iterator[Fact]:
+    outline = file_outline(file)
+    classes = {"", *(symbol.qualified for symbol in outline.symbols if symbol.symbol_type == "class")}
     bound = set()
-    for symbol in found.symbols:
+    for symbol in outline.symbols:
         if symbol.symbol_type == "class" or symbol.symbol_type in _FUNCTIONS:
             kind = "class" if symbol.symbol_type == "class" else "function"
             yield kind, path, symbol.line, symbol.qualified
@@ -48,7 +50,7 @@ def _ours(file: SourceFile, path: str) -> Iterator[Fact]:
             bound.add((symbol.scope, symbol.name))
     for scope, name in bound:
         yield "bound", path, scope, name
-    for edge in found.edges:
+    for edge in outline.edges:
         if edge.edge_type == "imports":
             yield "import", path, edge.line, edge.source, edge.target
         elif edge.edge_type == "inherits":
@@ -57,25 +59,25 @@ def _ours(file: SourceFile, path: str) -> Iterator[Fact]:
             yield "call", path, edge.line, edge.source, edge.target
 
 
-def _bound(table: symtable.SymbolTable, scope: str, stored: Set[str]) -> Iterator[tuple[str, str]]:
-    """What is bound in the module and in classes outside of functions. `_` is nobody's name.
+def _bound_names(table: symtable.SymbolTable, scope: str, stored: Set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names that the module, and classes outside of functions, bind. `_` is not a name.
 
-    Since 3.12 (PEP 709) a table also holds the variables of comprehensions in its scope: nothing else stores those.
+    Since 3.12 (PEP 709), a table also has the variables of comprehensions in its scope. They are not in `stored`.
     """
     for symbol in table.get_symbols():
-        name = _written(symbol.get_name(), table)
+        name = _source_name(symbol.get_name(), table)
         if symbol.is_imported() or (symbol.is_assigned() and name in stored and name != "_"):
             yield scope, name
     for child in table.get_children():
         inner = f"{scope}.{child.get_name()}" if scope else child.get_name()
         if child.get_type() == "class":
-            yield from _bound(child, inner, stored)
+            yield from _bound_names(child, inner, stored)
         elif child.get_type() == "function" and child.get_name() != "lambda":
-            yield from (fact for fact in _bound(child, inner, stored) if fact[0] != inner)
+            yield from (fact for fact in _bound_names(child, inner, stored) if fact[0] != inner)
 
 
-def _stored(tree: ast.Module) -> set[str]:
-    """The names that something else than a comprehension, or an import, stores."""
+def _stored_names(tree: ast.Module) -> set[str]:
+    """Return the names that are stored by anything other than a comprehension or an import."""
     targets = [node.target for node in ast.walk(tree) if isinstance(node, ast.comprehension)]
     of_comprehensions = {id(node) for target in targets for node in ast.walk(target)}
     stored = set()
@@ -94,8 +96,8 @@ def _stored(tree: ast.Module) -> set[str]:
     return stored
 
 
-def _written(name: str, table: symtable.SymbolTable) -> str:
-    """A private name of a class as the source has it: `_C__x` is `__x`."""
+def _source_name(name: str, table: symtable.SymbolTable) -> str:
+    """Return a private name of a class as in the source: `_C__x` is `__x`."""
     prefix = f"_{table.get_name().lstrip('_')}__"
     return name[len(prefix) - 2 :] if table.get_type() == "class" and name.startswith(prefix) else name
 
@@ -121,7 +123,7 @@ class _Visitor(ast.NodeVisitor):
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
                 inner = base.func if isinstance(base, ast.Call) else base
-                name = _chain(inner.value if isinstance(inner, ast.Subscript) else inner)
+                name = _dotted_name(inner.value if isinstance(inner, ast.Subscript) else inner)
                 if name:
                     self.facts.append(("base", self.path, base.lineno, ".".join(self.scope), name))
         for child in ast.iter_child_nodes(node):
@@ -144,7 +146,7 @@ class _Visitor(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _call(self, callee: ast.expr) -> None:
-        name = _chain(callee)
+        name = _dotted_name(callee)
         if name:
             self.facts.append(("call", self.path, callee.end_lineno or 0, ".".join(self.scope), name))
 
@@ -169,8 +171,8 @@ class _Visitor(ast.NodeVisitor):
             self.facts.append(("import", self.path, alias.lineno, ".".join(self.scope), target))
 
 
-def _chain(node: ast.expr) -> str:
-    """`a.b.c`, or nothing where the expression is more than names and dots."""
+def _dotted_name(node: ast.expr) -> str:
+    """Return `a.b.c`, or an empty string if the expression has more than names and dots."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

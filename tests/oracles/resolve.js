@@ -1,4 +1,4 @@
-// Where the TypeScript compiler finds modules: `node resolve.js LIB ROOT < [[file, specifier] …]`, found ones on stdout.
+// Resolve modules with the TypeScript compiler: `node resolve.js LIB ROOT < [[file, specifier] …]`, resolved ones on stdout.
 "use strict";
 const fs = require("fs");
 const path = require("path");

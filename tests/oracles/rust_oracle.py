@@ -1,4 +1,4 @@
-"""Rust's modules as rustc finds them, and its crates as Cargo does; paths of `use` are looked up in what both say."""
+"""Rust modules compared with rustc and crates with Cargo. Paths of `use` are looked up in the answers of both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STANDARD = ("std", "core", "alloc", "proc_macro", "test")
 
 
 class _Crate(NamedTuple):
-    """A crate: its root, the file of each of its modules, and the roots of the libraries that it can name."""
+    """A crate: its root, the files of its modules, and the roots of the libraries that it can use."""
 
     root: str
     modules: Mapping[tuple[str, ...], str]
@@ -26,15 +26,15 @@ class _Crate(NamedTuple):
 
 
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
-    """Facts are the files of each crate (`module`), and where each `use` leads (by its resolution)."""
+    """Compare the files of each crate (class `module`), and the files of each `use` (class: the resolution)."""
     paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
     resolver = ProjectResolver(paths, lambda path: (root / path).read_bytes())
     targets = {
         file.path.decode(): [edge.target for edge in file_outline(file).edges if edge.edge_type == "imports"]
         for file in files
     }
-    ours: list[Fact] = []
-    theirs: list[Fact] = []
+    actual_facts: list[Fact] = []
+    expected_facts: list[Fact] = []
     crates = {}
     for package, libraries in _packages(root):
         for target in package["targets"]:
@@ -42,29 +42,29 @@ def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
             read = _dep_info(root, path, package["edition"])
             crate = _Crate(path, _modules(path, targets, resolver), libraries)
             crates[path] = crate
-            ours.extend(("module", path, each) for each in sorted(set(crate.modules.values())))
-            theirs.extend(("module", path, each) for each in sorted(read))
+            actual_facts.extend(("module", path, each) for each in sorted(set(crate.modules.values())))
+            expected_facts.extend(("module", path, each) for each in sorted(read))
     leads: dict[tuple[str, str], set[str]] = {}
     for crate in crates.values():
         for module, path in crate.modules.items():
             for each in targets[path]:
-                found = _lookup(crate, crates, module, each)
-                if found is not None:
-                    leads.setdefault((path, each), set()).add(found)
+                resolved_file = _lookup(crate, crates, module, each)
+                if resolved_file is not None:
+                    leads.setdefault((path, each), set()).add(resolved_file)
     for path, own in targets.items():
         for each in dict.fromkeys(own):
             resolved = resolver.resolve(path, "rust", each)
             expected = leads.get((path, each), set())
-            # A file of several crates leads to each one's root; one of them is right.
-            said = expected if expected & set(resolved.paths) else set(resolved.paths)
-            ours.extend((resolved.resolution, path, each, to) for to in sorted(said))
-            kind = resolved.resolution if said is expected else "leads"
-            theirs.extend((kind, path, each, to) for to in sorted(expected))
-    return compare(ours, theirs)
+            # A file of several crates refers to the root of each crate. One of them is right.
+            actual = expected if expected & set(resolved.paths) else set(resolved.paths)
+            actual_facts.extend((resolved.resolution, path, each, to) for to in sorted(actual))
+            kind = resolved.resolution if actual is expected else "leads"
+            expected_facts.extend((kind, path, each, to) for to in sorted(expected))
+    return compare(actual_facts, expected_facts)
 
 
 def _packages(root: Path) -> Iterator[tuple[Any, Mapping[str, str]]]:
-    """Cargo's packages below a root, and by the name in the source the roots of the libraries that each can use."""
+    """Yield Cargo's packages below a root, each with the roots of its libraries by their names in the source."""
     packages = {}
     for manifest in sorted(root.rglob("Cargo.toml")):
         command = [
@@ -97,16 +97,16 @@ def _library(root: Path, package: Any) -> Iterator[tuple[str, str]]:
 def _modules(
     crate: str, targets: Mapping[str, Sequence[str]], resolver: ProjectResolver
 ) -> Mapping[tuple[str, ...], str]:
-    """The files of a crate by the paths of their modules, from `mod` to `mod`."""
+    """Return the files of a crate by their module paths, following `mod` items."""
     modules: dict[tuple[str, ...], str] = {(): crate}
     pending: list[tuple[str, ...]] = [()]
     while pending:
         module = pending.pop()
-        for each in targets.get(modules[module], ()):
-            parts = each.split("::")
+        for target in targets.get(modules[module], ()):
+            parts = target.split("::")
             inner = (*module, *parts[1:])
             if parts[0] == "self" and parts[-1] != "*" and inner not in modules:
-                (path,) = resolver.resolve(modules[module], "rust", each).paths
+                (path,) = resolver.resolve(modules[module], "rust", target).paths
                 if path not in modules.values():
                     modules[inner] = path
                     pending.append(inner)
@@ -134,11 +134,19 @@ def _deepest(crate: _Crate, names: Sequence[str]) -> str:
 
 
 def _dep_info(root: Path, crate: str, edition: str) -> set[str]:
-    """The files that rustc reads for a crate. That it cannot have other crates comes after."""
+    """Return the files that rustc reads for a crate. Errors about missing other crates come later and do not matter."""
     with tempfile.TemporaryDirectory() as scratch:
-        made = Path(scratch) / "deps.d"
-        command = ["rustc", "--edition", edition, "--crate-type", "lib", f"--emit=dep-info={made}", str(root / crate)]
+        dependency_file = Path(scratch) / "deps.d"
+        command = [
+            "rustc",
+            "--edition",
+            edition,
+            "--crate-type",
+            "lib",
+            f"--emit=dep-info={dependency_file}",
+            str(root / crate),
+        ]
         subprocess.run(command, check=False, capture_output=True, cwd=scratch)
-        line = made.read_text(encoding="utf-8").splitlines()[0]
-    found = (Path(each) for each in line.partition(": ")[2].split())
-    return {each.relative_to(root).as_posix() for each in found if each.suffix == ".rs"}
+        line = dependency_file.read_text(encoding="utf-8").splitlines()[0]
+    paths = (Path(path) for path in line.partition(": ")[2].split())
+    return {path.relative_to(root).as_posix() for path in paths if path.suffix == ".rs"}

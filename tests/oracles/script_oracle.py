@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript as the TypeScript compiler sees them (tsc.js)."""
+"""JavaScript and TypeScript compared with the TypeScript compiler (tsc.js)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ LANGUAGES = ("javascript", "typescript", "tsx")
 
 
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
-    """Our symbols against the compiler's declarations."""
+    """Compare symbols with the compiler's declarations."""
     sources = list(files)
     answers = _ask(root, sources)
-    ours: list[Fact] = []
-    theirs: list[Fact] = []
+    actual_facts: list[Fact] = []
+    expected_facts: list[Fact] = []
     for file in sources:
         path = file.path.decode()
         answer = answers[path]
         if answer["errors"]:
             continue
-        ours.extend((s.symbol_type, path, s.line, s.qualified) for s in file_outline(file).symbols)
-        theirs.extend((kind, path, line, name) for kind, line, name in answer["definitions"])
-    return compare(ours, theirs)
+        actual_facts.extend((s.symbol_type, path, s.line, s.qualified) for s in file_outline(file).symbols)
+        expected_facts.extend((kind, path, line, name) for kind, line, name in answer["definitions"])
+    return compare(actual_facts, expected_facts)
 
 
 def errors_of_files(root: Path, paths: Iterable[str]) -> set[str]:
-    """Which of the paths below a directory the compiler's parser refuses."""
+    """Return the paths below a directory that the compiler's parser rejects."""
     return {path for path, answer in _answers(root, paths).items() if answer["errors"]}
 
 

@@ -1,8 +1,8 @@
-"""Which files are wrong: real ones, which are right but for tests of parsers, and the same with one token changed.
+"""Files with syntax errors: real files, which are valid except for tests of parsers, and files with one changed token.
 
-The answers of each language's own tool are kept in tests/oracles/syntax, for no machine has all the tools:
-`python -m tests.oracles.syntax_oracle [WORDS]` asks them again about the corpora whose names hold all words. They are
-those of TypeScript 5.6.3, Go 1.19, rustc 1.95, javac 17, PHP 8.2, Ruby 3.1 and Lua 5.4.
+The answers of each language's own tool are stored in tests/oracles/syntax, because no machine has all the tools.
+`python -m tests.oracles.syntax_oracle [WORDS]` runs the tools again on the corpora whose names contain all words. The
+answers are of TypeScript 5.6.3, Go 1.19, rustc 1.95, javac 17, PHP 8.2, Ruby 3.1 and Lua 5.4.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ SCRIPT = ("javascript", "typescript", "tsx")
 
 
 class _Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool says of a corpus: which paths are wrong. `asked` are digests of all texts, in a row."""
+    """The answers of a tool about a corpus: the paths with errors.
+
+    `asked` has the digests of all texts that the tool checked, separated by spaces.
+    """
 
     file: list[str]
     mutant: list[str]
@@ -64,34 +67,35 @@ CORPORA: Mapping[str, tuple[tuple[str, ...], Callable[[], Path]]] = {
 
 
 def agree(name: str) -> Agreement:
-    """Our verdicts against the answers that are kept, on the texts that they are about: an update may have others.
+    """Compare the verdicts with the stored answers. Only texts that the tools checked are compared.
 
-    What is no UTF-8 has no answer. Raises CorpusNotHad where a fifth of the texts are not there.
+    Texts that are not UTF-8 have no answer. Raises CorpusNotHad if at least a fifth of the texts are missing, because
+    an update may have changed them.
     """
-    kept = msgspec.json.decode((_ANSWERS / f"{name}.json").read_bytes(), type=_Answers)
-    asked = frozenset(kept.asked.split())
+    stored = msgspec.json.decode((_ANSWERS / f"{name}.json").read_bytes(), type=_Answers)
+    checked_digests = frozenset(stored.asked.split())
     task = created("parse", Path())
     compared: set[Fact] = set()
-    ours: list[Fact] = []
+    actual_facts: list[Fact] = []
     for kind, path, file in _iter_files(name):
-        if _digest(file) not in asked:
+        if _digest(file) not in checked_digests:
             continue
         compared.add((f"wrong {kind}", path))
-        found = [each for each in task.run_file(file) if isinstance(each, Diagnostic)]
-        if any(each.code == "syntax-error" for each in found):
-            ours.append((f"wrong {kind}", path))
-    if len(compared) < len(asked) * 4 / 5:
+        diagnostics = [diagnostic for diagnostic in task.run_file(file) if isinstance(diagnostic, Diagnostic)]
+        if any(diagnostic.code == "syntax-error" for diagnostic in diagnostics):
+            actual_facts.append((f"wrong {kind}", path))
+    if len(compared) < len(checked_digests) * 4 / 5:
         raise corpora.CorpusNotHad(
-            f"{name}: {len(compared)} of {len(asked)} texts are those that tools were asked about"
+            f"{name}: {len(compared)} of {len(checked_digests)} texts are those that tools were asked about"
         )
-    theirs = [
-        (f"wrong {kind}", path) for kind, paths in (("file", kept.file), ("mutant", kept.mutant)) for path in paths
+    expected_facts = [
+        (f"wrong {kind}", path) for kind, paths in (("file", stored.file), ("mutant", stored.mutant)) for path in paths
     ]
-    return compare(ours, [fact for fact in theirs if fact in compared])
+    return compare(actual_facts, [fact for fact in expected_facts if fact in compared])
 
 
 def _iter_files(name: str) -> Iterator[tuple[str, str, SourceFile]]:
-    """The files of a corpus, whole, and mutants of some; each with its kind and a name of its own."""
+    """Yield the files of a corpus and mutants of some of them, each with its kind and a unique name."""
     languages, root = CORPORA[name]
     whole = [file for file in iter_sources(root(), languages, {}) if file.encoding == "utf-8"]
     for file in whole:
@@ -108,7 +112,10 @@ def _digest(file: SourceFile) -> str:
 
 
 def _mutant(utf8: bytes, seed: str) -> bytes:
-    """A text with one token left out, doubled, or replaced by another of its own. The same with every Python."""
+    """Return a text with one token removed, doubled, or replaced by another of its tokens.
+
+    The result does not depend on the version of Python.
+    """
     tokens = [match.span() for match in _TOKEN.finditer(utf8)] or [(0, 0)]
     digest = hashlib.sha256(seed.encode()).digest()
     start, end = tokens[int.from_bytes(digest[:8], "big") % len(tokens)]
@@ -117,11 +124,11 @@ def _mutant(utf8: bytes, seed: str) -> bytes:
     return utf8[:start] + token + utf8[end:]
 
 
-# -- The tools: which of the paths below a directory are wrong --------------------------------------------------------
+# -- The tools: functions that return which paths below a directory have errors --------------------------------------
 
 
-def _wrong_lines(*command: str) -> Callable[[Path, Sequence[str]], set[str]]:
-    """A program that reads paths, one a line, and prints those that are wrong."""
+def _errors_by_output(*command: str) -> Callable[[Path, Sequence[str]], set[str]]:
+    """Return a function for a program that reads paths, one a line, and prints the paths with errors."""
 
     def ask(root: Path, paths: Sequence[str]) -> set[str]:
         done = subprocess.run(
@@ -132,8 +139,8 @@ def _wrong_lines(*command: str) -> Callable[[Path, Sequence[str]], set[str]]:
     return ask
 
 
-def _wrong_statuses(*command: str, **variables: str) -> Callable[[Path, Sequence[str]], set[str]]:
-    """A program that is given one path, and fails where it is wrong."""
+def _errors_by_exit_status(*command: str, **variables: str) -> Callable[[Path, Sequence[str]], set[str]]:
+    """Return a function for a program that receives one path, and fails if the file has an error."""
 
     def ask(root: Path, paths: Sequence[str]) -> set[str]:
         environment = {**os.environ, **variables}
@@ -158,19 +165,19 @@ _PHP = """while (($path = fgets(STDIN)) !== false) {
 _RUST = ("rustc", "-Zparse-crate-root-only", "--edition", "2021", "--crate-type", "lib")
 _TOOLS: Mapping[str, Callable[[Path, Sequence[str]], set[str]]] = {
     **dict.fromkeys(SCRIPT, errors_of_files),
-    "go": _wrong_statuses("gofmt", "-e", "-l"),
-    "java": _wrong_lines("java", str(Path(__file__).with_name("Parse.java"))),
-    "lua": _wrong_statuses("luac5.4", "-p"),
-    "php": _wrong_lines("php", "-r", _PHP),
-    "ruby": _wrong_lines("ruby", "-e", _RUBY),
-    "rust": _wrong_statuses(*_RUST, RUSTC_BOOTSTRAP="1"),
+    "go": _errors_by_exit_status("gofmt", "-e", "-l"),
+    "java": _errors_by_output("java", str(Path(__file__).with_name("Parse.java"))),
+    "lua": _errors_by_exit_status("luac5.4", "-p"),
+    "php": _errors_by_output("php", "-r", _PHP),
+    "ruby": _errors_by_output("ruby", "-e", _RUBY),
+    "rust": _errors_by_exit_status(*_RUST, RUSTC_BOOTSTRAP="1"),
 }
 
 
 def _ask(name: str) -> _Answers:
     with TemporaryDirectory() as temporary:
         root = Path(temporary)
-        asked: set[str] = set()
+        digests: set[str] = set()
         names: dict[str, dict[str, tuple[str, str]]] = {}
         for number, (kind, path, file) in enumerate(_iter_files(name)):
             written = f"{number}{Path(file.path.decode()).suffix}"
@@ -178,10 +185,10 @@ def _ask(name: str) -> _Answers:
                 written = f"{number}.d.ts"
             (root / written).write_bytes(file.utf8)
             names.setdefault(file.language, {})[written] = (kind, path)
-            asked.add(_digest(file))
+            digests.add(_digest(file))
         wrong = [names[language][path] for language in names for path in _TOOLS[language](root, list(names[language]))]
     files, mutants = (sorted(path for each, path in wrong if each == kind) for kind in ("file", "mutant"))
-    return _Answers(file=files, mutant=mutants, asked=" ".join(sorted(asked)))
+    return _Answers(file=files, mutant=mutants, asked=" ".join(sorted(digests)))
 
 
 if __name__ == "__main__":

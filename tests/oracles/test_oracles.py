@@ -1,6 +1,6 @@
-"""Our answers agree with those of independent tools, on codebases that we did not write.
+"""Answers of codebatch agree with those of independent tools on real codebases.
 
-Differences that are known stand in allowance.json, by class and count; `python -m tests.oracles` makes it anew.
+The known differences are in allowance.json, by class and count. `python -m tests.oracles` writes it again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from tests.oracles.agreement import Fact, compare, grown
 from tests.oracles.catalogue import COMPARISONS
 
-# What takes longest, of oracles that are asked about another tree too: each week (CODEBATCH_ORACLES=all).
+# The slowest comparisons. Their oracles are also used on other trees. They run each week (CODEBATCH_ORACLES=all).
 _WEEKLY = {
     "cc: includes of leveldb",
     "cc: includes of libuv",
@@ -49,7 +49,7 @@ _WEEKLY = {
     "tsc: definitions of rxjs",
     "tsc: imports of rxjs",
 }
-_ASKED = COMPARISONS if os.environ.get("CODEBATCH_ORACLES") == "all" else sorted(COMPARISONS.keys() - _WEEKLY)
+_SELECTED = COMPARISONS if os.environ.get("CODEBATCH_ORACLES") == "all" else sorted(COMPARISONS.keys() - _WEEKLY)
 
 
 def test_weekly_comparisons_are_known() -> None:
@@ -57,7 +57,7 @@ def test_weekly_comparisons_are_known() -> None:
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("name", _ASKED)
+@pytest.mark.parametrize("name", _SELECTED)
 def test_oracle_agrees(name: str) -> None:
     comparison = COMPARISONS[name]
     for tool in comparison.tools:
@@ -76,9 +76,9 @@ def test_differences_are_reported_by_side_and_class() -> None:
     def explain(side: str, fact: Fact) -> str | None:
         return "knows no w" if fact[1] == "w" else None
 
-    ours: list[Fact] = [("f", "a"), ("f", "a"), ("f", "b"), ("g", "w")]
-    theirs: list[Fact] = [("f", "a"), ("g", "c"), ("f", "d")]
-    agreement = compare(ours, theirs, explain)
+    actual_facts: list[Fact] = [("f", "a"), ("f", "a"), ("f", "b"), ("g", "w")]
+    expected_facts: list[Fact] = [("f", "a"), ("g", "c"), ("f", "d")]
+    agreement = compare(actual_facts, expected_facts, explain)
     assert agreement.differences == {"extra f": 2, "missing f": 1, "missing g": 1, "theirs knows no w": 1}
     assert (agreement.matched, agreement.precision, agreement.recall) == (1, 1 / 3, 1 / 3)
     assert [agreement.precision_of(kind) for kind in "fgh"] == [1 / 3, 1, 1]

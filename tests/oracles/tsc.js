@@ -1,5 +1,5 @@
-// What the TypeScript compiler's own parser and checker say of files: `node tsc.js LIB < paths`, one JSON line a file.
-// Definitions follow workers/TASKS.md "Symbols and edges": no parameters, no locals of functions. Unused names are the checker's.
+// Results of the TypeScript compiler's parser and checker: `node tsc.js LIB < paths`, one JSON line for each file.
+// Definitions follow workers/TASKS.md "Symbols and edges": no parameters, no locals of functions. Unused names are from the checker.
 "use strict";
 const fs = require("fs");
 const ts = require(process.argv[2]);

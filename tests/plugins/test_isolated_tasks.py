@@ -1,4 +1,4 @@
-"""A coordinator learns what tasks of users are and imports none: whatever their modules do, it is as it was before."""
+"""Tests of custom tasks in the coordinator: it learns their declarations without importing them or being affected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TASK = "def task(file):\n    return []\n"
 
 
 def _catalogue(root: Path, **modules: str) -> TaskCatalogue:
-    """The catalogue of a project with own tasks, of each of which the module begins with some code."""
+    """Return the catalogue of a project with custom tasks. The module of each begins with the given code."""
     for name, code in modules.items():
         (root / f"{name}.py").write_text(f"{code}\n{TASK if 'def task' not in code else ''}")
     table = "".join(f'[tasks.{name}]\npython = "{name}.py:task"\n' for name in modules)
@@ -83,7 +83,7 @@ def test_module_that_fails_to_load_is_an_invalid_configuration(tmp_path: Path, c
     catalogue = _catalogue(tmp_path, good="", words=code)
     with pytest.raises(InvalidConfiguration, match=rf"the task 'words' cannot be loaded from \S*words\.py: {reason}"):
         check_overrides(catalogue, {"good": {}, "words": {}})
-    assert describe_task(catalogue, "good").scope == "file", "it is asked about alone"
+    assert describe_task(catalogue, "good").scope == "file", "another broken task affects a task that can be loaded"
 
 
 def test_module_that_exceeds_the_time_limit_is_an_invalid_configuration(tmp_path: Path) -> None:

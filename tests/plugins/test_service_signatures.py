@@ -1,4 +1,4 @@
-"""The modules of workers implement the protocols that `codebatch` calls: functions and parameters are the same."""
+"""Tests that the modules of workers implement the protocols that `codebatch` calls, with equal parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A catalogue is all that a process knows of tasks: two of them in one process know nothing of each other."""
+"""Tests of the catalogue of tasks: two catalogues in one process are independent."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from codebatch.plugins.entry_points import clear_package_caches, describe_task
 
 
 def _project(root: Path, *functions: str) -> TaskCatalogue:
-    """The catalogue of a project whose own tasks are named as their functions."""
+    """Return the catalogue of a project whose custom tasks have the names of their functions."""
     root.mkdir()
-    (root / "own.py").write_text(f"print({root.name!r})\n" + "".join(f"def {each}: return []\n" for each in functions))
-    names = [each.partition("(")[0] for each in functions]
+    (root / "own.py").write_text(
+        f"print({root.name!r})\n" + "".join(f"def {function}: return []\n" for function in functions)
+    )
+    names = [function.partition("(")[0] for function in functions]
     (root / "codebatch.toml").write_text("".join(f'[tasks.{name}]\npython = "own.py:{name}"\n' for name in names))
     return load_configuration(root).catalogue
 
 
 def test_catalogues_of_two_projects_contain_only_their_own_tasks(tmp_path: Path) -> None:
-    one, other = _project(tmp_path / "one", "words(file)", "late(file)"), _project(tmp_path / "other", "words(file)")
-    assert one.custom_source("words").digest != other.custom_source("words").digest
-    assert describe_task(one, "late").implementation == f"{tmp_path / 'one' / 'own.py'}:late"
+    first, second = _project(tmp_path / "one", "words(file)", "late(file)"), _project(tmp_path / "other", "words(file)")
+    assert first.custom_source("words").digest != second.custom_source("words").digest
+    assert describe_task(first, "late").implementation == f"{tmp_path / 'one' / 'own.py'}:late"
     with pytest.raises(InvalidConfiguration, match="no installed package provides the task 'late'"):
-        describe_task(other, "late")
+        describe_task(second, "late")
 
 
 def test_custom_project_task_needs_the_custom_file_tasks(tmp_path: Path) -> None:
@@ -50,7 +52,7 @@ def test_file_of_a_custom_task_is_loaded_once_per_task(tmp_path: Path, capfd: py
     for name in ("words", "late"):
         assert describe_task(catalogue, name).scope == "file"
         assert effective_config(catalogue, name, {}) == {}
-    assert capfd.readouterr() == ("", "one\none\n"), "once for each of its tasks"
+    assert capfd.readouterr() == ("", "one\none\n"), "the file was not loaded exactly once for each task"
 
 
 def test_custom_task_cannot_have_the_name_of_an_installed_task(tmp_path: Path) -> None:
@@ -59,7 +61,7 @@ def test_custom_task_cannot_have_the_name_of_an_installed_task(tmp_path: Path) -
 
 
 def _plan_custom_task(root: Path, settings: str = "", code: str = "") -> PlannedTask:
-    """An own task as it is planned now."""
+    """Return the plan of a custom task with the current files."""
     (root / "own.py").write_text(f"{code}\ndef words(file): return []\n")
     (root / "codebatch.toml").write_text(f'[tasks.words]\npython = "own.py:words"\n{settings}\n')
     clear_package_caches()
@@ -71,7 +73,7 @@ def test_key_of_a_custom_task_covers_its_declared_files(tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("one")
     settings = "files = ['words.txt', 'other.txt']"
     first = _plan_custom_task(tmp_path, settings)
-    assert first.config == {}, "it is no setting of the task's"
+    assert first.config == {}, "the files of a custom task are in its own configuration"
     (tmp_path / "words.txt").write_text("two")
     second = _plan_custom_task(tmp_path, settings)
     (tmp_path / "unread.txt").write_text("two")
@@ -84,9 +86,9 @@ def test_key_of_a_custom_task_does_not_depend_on_its_location(tmp_path: Path) ->
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
-    here, there = _plan_custom_task(tmp_path / "here"), _plan_custom_task(tmp_path / "there")
-    assert here == there
-    assert (here.tools, here.contexts) == (parse.tools, parse.contexts)
+    first, second = _plan_custom_task(tmp_path / "here"), _plan_custom_task(tmp_path / "there")
+    assert first == second
+    assert (first.tools, first.contexts) == (parse.tools, parse.contexts)
 
 
 def test_key_of_a_custom_task_covers_the_function_name(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_requirements_of_a_tool_are_tools(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_editable_installation_is_keyed_by_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its distribution lies in one directory, and the module in another."""
+    """The metadata of its distribution is in one directory, and the module in another."""
     for directory in ("site", "project"):
         (tmp_path / directory).mkdir()
         monkeypatch.syspath_prepend(tmp_path / directory)
@@ -158,7 +160,7 @@ def test_editable_installation_is_keyed_by_its_files(tmp_path: Path, monkeypatch
         planned = _plan_custom_task(tmp_path, "", "import edited_here")
         assert planned.tools["edited_here"] == "1.0"
         digests.add(planned.implementation_digest)
-    assert len(digests) == 3, "where it lies with its version that alone counts"
+    assert len(digests) == 3, "next to its metadata only the version of a package may count, not its files"
 
 
 def test_key_of_a_custom_task_covers_imports_without_distribution(
@@ -222,4 +224,4 @@ def test_damaged_entry_points_cause_an_error_that_names_the_package(
     (directory / "entry_points.txt").write_bytes(text)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InvalidConfiguration, match=f"cannot be read: broken in {tmp_path}"):
-        TaskCatalogue().installed  # noqa: B018 - it is read
+        TaskCatalogue().installed  # noqa: B018 - the access reads the entry points

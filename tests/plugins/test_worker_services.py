@@ -1,4 +1,4 @@
-"""The functions of the workers' code have the types that queries rely on; mypy checks the assignments."""
+"""Tests that the functions of the workers' code have the types that queries rely on. mypy checks the assignments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m tests.proof FIRST COUNT`: run the simulator over seeds, and tell the figures."""
+"""`python -m tests.proof FIRST COUNT`: run the simulator over seeds, and print a summary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from tests.proof.case import run_all
 
 first, count = map(int, sys.argv[1:])
-told = run_all(range(first, first + count))
-print(f"{told.cases} seeds, {told.steps} steps, {told.refused_late} late outcomes refused")
-for kind, number in sorted(told.happened.items()):
+summary = run_all(range(first, first + count))
+print(f"{summary.cases} seeds, {summary.steps} steps, {summary.refused_late} late outcomes refused")
+for kind, number in sorted(summary.happened.items()):
     print(f"  {kind}: {number}")

@@ -1,4 +1,4 @@
-"""A case: a small batch and what goes wrong, drawn from a seed; and the smallest case that still fails."""
+"""Cases of the simulator: a small batch and its faults, drawn from a seed. Also a search for a smaller failing case."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ TRIALS_MAX = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One run of the simulator: how many of the items fail, fail until it is resumed, and kill their worker.
+    """One run of the simulator.
 
-    One that is resumed has what failed done again, in a second round. Where something changed since an older batch, so
-    many items are not what they were there, and of the others results are taken over. `keeps_terms`: workers keep what
-    is posted to an index. `is_observed`: workers are started by what is reported of them; else one for each unit.
+    `failing` items fail, `healing` items fail until the batch is resumed, and `killing` items kill their worker.
+    `is_resumed`: failed work is executed again in a second round. `changed`: there is an older batch, `changed` items
+    differ from it, and the results of the others are reused. `keeps_terms`: workers write terms files for an index.
+    `is_observed`: workers are started by reported progress; otherwise one is started for each unit.
     """
 
     seed: int
@@ -46,8 +47,8 @@ class Case:
 
 
 @dataclass(slots=True, kw_only=True)
-class Told:
-    """What runs tell of themselves, summed up."""
+class RunSummary:
+    """The sums of the counts of several runs."""
 
     cases: int = 0
     steps: int = 0
@@ -56,8 +57,8 @@ class Told:
     started_by_reports: int = 0
     happened: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: Told) -> None:
-        """Sum up."""
+    def add(self, other: RunSummary) -> None:
+        """Add the counts of other runs."""
         self.cases += other.cases
         self.steps += other.steps
         self.refused_late += other.refused_late
@@ -67,7 +68,7 @@ class Told:
 
 
 def draw(seed: int) -> Case:
-    """The case of a seed."""
+    """Draw the case of a seed."""
     chance = random.Random(seed)
     items = chance.randint(1, 24)
     span = 60 + items * STEPS_OF_ITEM
@@ -93,20 +94,21 @@ def draw(seed: int) -> Case:
     )
 
 
-def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] = WatchedLoop) -> Told:
-    """Run a case to its end and check it. Raises what went wrong."""
+def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] = WatchedLoop) -> RunSummary:
+    """Run a case to its end and check all invariants. Raises the first violation."""
     world = _world(case, make_files, loop)
     world.run(coordinators=case.coordinators, is_resumed=case.is_resumed)
     serial = _serial_of(case)
     check_batch(world.batch(), serial)
     terms_kept = check_terms(world.store(), world.batch())
-    world.disk.lose_power()  # What was answered is on disk.
+    world.disk.lose_power()  # The finished batch must be durable.
     check_batch(world.batch(), serial)
-    is_torn = any(fault.kind == "tear register" for fault in case.faults)  # What is served once is done again then.
+    # If a register is torn, a result that was reused may be computed later.
+    is_torn = any(fault.kind == "tear register" for fault in case.faults)
     if case.changed is not None and not is_torn:
         check_served(world.store(), world.batch())
     check_terms(world.store(), world.batch())
-    return Told(
+    return RunSummary(
         cases=1,
         steps=world.schedule.steps,
         refused_late=world.refused_late,
@@ -117,9 +119,9 @@ def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] =
 
 
 def run_refused(case: Case, refusal: Refusal | None = None) -> list[int]:
-    """Run a case on a disk that refuses a write; returns the step of each write that there was.
+    """Run a case on a disk that refuses a write. Return the step of each write.
 
-    Terms are not kept: that one of these is refused nobody is told.
+    No terms files are written, because workers do not report it if such a write fails.
     """
     world = _world(replace(case, keeps_terms=False))
     world.refusal = refusal
@@ -128,20 +130,20 @@ def run_refused(case: Case, refusal: Refusal | None = None) -> list[int]:
     return world.writes
 
 
-def run_all(seeds: range) -> Told:
-    """Run the cases of some seeds. The first that fails is shrunk, and told."""
-    told = Told()
+def run_all(seeds: range) -> RunSummary:
+    """Run the cases of some seeds. The first failing case is shrunk, and its smallest form is in the error."""
+    summary = RunSummary()
     for seed in seeds:
         try:
-            told.add(run(draw(seed)))
+            summary.add(run(draw(seed)))
         except Exception as error:
             smallest = shrink(draw(seed))
             raise AssertionError(f"seed {seed} fails: {error}\nas does {smallest}") from error
-    return told
+    return summary
 
 
 def shrink(case: Case, make_files: MakeFiles = RealFiles) -> Case:
-    """The smallest case that a greedy search finds to fail, in any way."""
+    """Return the smallest case that a greedy search finds to fail, with any error."""
     trials = 0
     is_smaller = True
     while is_smaller and trials < TRIALS_MAX:
@@ -214,15 +216,15 @@ def _paths(case: Case) -> list[bytes]:
 
 
 def _older(case: Case) -> Older:
-    """The world as it was when some files were not yet what they are, after a batch over it."""
-    older = pickle.loads(_kept_older(case))
+    """Return the disk of an older tree, in which `changed` files differ, with a finished batch over that tree."""
+    older = pickle.loads(_pickled_older(case))
     assert isinstance(older, Older)
     return older
 
 
 @functools.lru_cache(maxsize=1)
-def _kept_older(case: Case) -> bytes:
-    """It is the same whatever goes wrong beside it: of each that begins there a copy is made."""
+def _pickled_older(case: Case) -> bytes:
+    """Return a pickle, so that each world that starts there gets its own copy of the disk."""
     assert case.changed is not None
     paths, changed = _paths(case), case.changed
     chance = random.Random(case.seed)
@@ -247,7 +249,7 @@ def _serial_of(case: Case) -> Merged:
 
 @functools.lru_cache(maxsize=1)
 def _serial(case: Case) -> Merged:
-    """What one coordinator with one worker makes of it, undisturbed, at the first try and turn by turn."""
+    """Return the outputs of one coordinator with one worker, without faults and without concurrency."""
     world = _world(case, switch_rate=0.0)
     world.is_healed = case.is_resumed
     world.run(coordinators=1)

@@ -1,7 +1,7 @@
-"""A crew in a simulation: real workers in simulated processes, no sockets, no signals, no limits of time.
+"""A worker backend of a simulation: real workers in simulated processes, without sockets, signals or time limits.
 
-It sees all that passes between the loop and its workers, so what a worker is to do, and what was known when it was told
-so, is noted here and not in the loop that is on trial.
+The backend sees all messages between the loop and its workers. So it records the unit of each worker, and what the
+coordinator knew when it assigned the unit. The loop under test records nothing for the checks.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ WAIT_SECONDS = (0.1, 0.1, 1.0)
 
 @dataclass(slots=True)
 class SimulatedWorker:
-    """A worker as its coordinator sees it. `status` is what it ends with unless it is killed.
+    """A worker as its coordinator sees it. `status` is its exit status, unless it is killed.
 
-    `unit` is what it was last told to do, `assigned_in` is after how many waits of the coordinator it was, `scanned_at`
-    the step at which the coordinator had last read the disk then.
+    `unit` is its last assigned unit. `assigned_in` is the number of waits of the coordinator before the assignment.
+    `scanned_at` is the step at which the coordinator had last read the disk before the assignment.
     """
 
     holder: HolderId
@@ -54,10 +54,11 @@ class SimulatedWorker:
 
 
 class SimulatedCrew:
-    """Implements Crew. `holders` are all that it ever had, with its coordinator.
+    """Implementation of WorkerBackend. `holders` are the coordinator and all its workers, including dead ones.
 
-    `looked_at` is the step at which the coordinator last began to read what is committed, `scanned_at` the last such
-    step of which it has handled all that it found. `heard` is in which of its `waits` it was told of a register.
+    `looked_at` is the step at which the coordinator last began to read committed outcomes. `scanned_at` is the last
+    such step whose outcomes it has handled completely. `heard` maps each reported register to the number of the wait
+    that returned the report.
     """
 
     def __init__(self, world: World, process: Process, holder: HolderId) -> None:
@@ -71,7 +72,7 @@ class SimulatedCrew:
         self.waits = 0
 
     def note_look(self, process: Process) -> None:
-        """A process begins to read what is committed."""
+        """Record that a process begins to read committed outcomes."""
         if process is self._process:
             self.looked_at = self._world.schedule.steps
 
@@ -79,7 +80,7 @@ class SimulatedCrew:
         pass
 
     def end(self) -> None:
-        """Whatever happened, leave no process behind. Where the coordinator is killed, the kernel ends them."""
+        """Kill all workers that are left. If the coordinator is killed, the kernel does this."""
         if self._process.is_doomed:
             return
         for worker in self.workers.values():
@@ -88,43 +89,46 @@ class SimulatedCrew:
         self.workers.clear()
 
     def start(self, worker: WorkerId) -> WorkerHandle:
-        started = self.workers[worker] = self._world.start_worker(self, worker)
-        self.holders.add(started.holder)
-        return WorkerHandle(holder=started.holder, pid=0)
+        simulated = self.workers[worker] = self._world.start_worker(self, worker)
+        self.holders.add(simulated.holder)
+        return WorkerHandle(holder=simulated.holder, pid=0)
 
     def send(self, worker: WorkerId, message: messages.MessageToWorker) -> None:
         if worker not in self.workers:
             return
-        told = self.workers[worker]
+        addressed = self.workers[worker]
         match message:
             case messages.Assign(unit=unit):
-                told.unit = unit
-                told.assigned_in, told.scanned_at = self.waits, self.scanned_at
+                addressed.unit = unit
+                addressed.assigned_in, addressed.scanned_at = self.waits, self.scanned_at
             case messages.Shrink(end=end):
-                assert told.unit is not None
-                told.unit = replace(told.unit, end=end)
+                assert addressed.unit is not None
+                addressed.unit = replace(addressed.unit, end=end)
             case _:
                 pass
-        told.pipe.send(message)
+        addressed.pipe.send(message)
 
     def wait(self) -> list[WorkerEvent | TickPassed]:
-        """At most one message of each worker, so that much may happen between two. Each wait takes a moment or long."""
+        """Return at most one message of each worker, so that other steps can fall between two messages.
+
+        The reported duration of a wait is short or long.
+        """
         self._process.wait(self._has_news, is_patient=False)
         self.waits += 1
-        heard: list[WorkerEvent | TickPassed] = []
+        events: list[WorkerEvent | TickPassed] = []
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
-            heard.append(DrainRequest("SIGTERM"))
+            events.append(DrainRequest("SIGTERM"))
         for id_, worker in list(self.workers.items()):
             if worker.pipe.has_news:
                 message = worker.pipe.receive()
-                heard.append(MessageReceived(id_, message) if message else self._bury(id_))
+                events.append(MessageReceived(id_, message) if message else self._bury(id_))
                 if isinstance(message, messages.Committed):
                     for register in self._world.note_reported(message.commit):
                         self.heard.setdefault(layout.register_name(*register), self.waits)
                     self._world.refused_late += message.lost
-        heard.append(TickPassed(WAIT_SECONDS[self.waits % len(WAIT_SECONDS)]))
-        return heard
+        events.append(TickPassed(WAIT_SECONDS[self.waits % len(WAIT_SECONDS)]))
+        return events
 
     def step(self, worker: WorkerId) -> WorkerStep | None:
         return self.workers[worker].cell.read() if worker in self.workers else None

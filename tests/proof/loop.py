@@ -1,4 +1,4 @@
-"""The loop on trial is the one that ships. Here it is only watched, by what it is given and by what it counts."""
+"""The real loop of the coordinator, with checks of the events that it handles and of the progress that it counts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 WORTH_ONE = 1e9
-"""Cost for each worker, by which one is started."""
+"""Cost for which one worker is started. It is so large that the cost alone never starts a second one."""
 
 
 class WatchedLoop(Coordinator):
-    """Notes when it has handled what it found on the disk; checks that it counts what stands there."""
+    """A loop that records when it has handled the outcomes it read, and checks its progress against a recount."""
 
     def __init__(
         self,
@@ -89,9 +89,13 @@ class WatchedLoop(Coordinator):
 
     def _run_turn(self) -> None:
         super()._run_turn()
-        told = self.progress
-        anew = ProgressCounter(self._plan, self.ledger, self._costs, RunScope()).progress((), workers=told.workers)
-        assert self._is_retrying or anew.results_done <= told.results_done, "what workers hold is told besides"
-        told = replace(told, results_done=anew.results_done, work_done=anew.work_done)
-        assert self._is_retrying or told == anew, "what is told is not what stands"
-        assert all(told.done[task] <= planned for task, planned in told.planned.items())
+        shown = self.progress
+        recounted = ProgressCounter(self._plan, self.ledger, self._costs, RunScope()).progress(
+            (), workers=shown.workers
+        )
+        assert self._is_retrying or recounted.results_done <= shown.results_done, (
+            "progress must include uncommitted results of workers"
+        )
+        shown = replace(shown, results_done=recounted.results_done, work_done=recounted.work_done)
+        assert self._is_retrying or shown == recounted, "progress differs from the recount of the ledger"
+        assert all(shown.done[task] <= planned for task, planned in shown.planned.items())

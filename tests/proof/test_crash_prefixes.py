@@ -1,6 +1,6 @@
-"""A machine that loses power after any call of a run: what was synced by then is completed to the same bytes.
+"""Power loss after any call of a run: the next run completes the batch to the same bytes.
 
-CODEBATCH_PROOF_PREFIXES says how many prefixes of the real program's run are completed by the real program.
+CODEBATCH_PROOF_PREFIXES is the number of prefixes of a real run that the real program completes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Recorded = tuple[Path, list[TracedCall], Merged]
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_simulated_run_recovers_from_power_loss_at_any_write(jobs: int) -> None:
-    """One that comes at a call between two finds the disk as the second does. Of one worker, CI tries half of them."""
+    """Power loss at a call between two writes has the same effect as at the second. Of one worker, CI tries half."""
     case = Case(seed=3, items=6, failing=1, healing=0, killing=0, shard_items=4, jobs=jobs, coordinators=1, faults=())
     writes = run_refused(case)
     assert len(writes) > 100
@@ -57,7 +57,7 @@ def copy_site(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """The trace of `codebatch run` with two workers over a small tree, from no store at all, and what it came to."""
+    """The trace and the outputs of `codebatch run` with two workers over a small tree, without a store before."""
     root = tmp_path_factory.mktemp("recorded")
     site = root / "site"
     copy_site(site)
@@ -68,41 +68,42 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 def test_any_prefix_of_calls_leaves_a_consistent_store(tmp_path: Path, recorded: Recorded) -> None:
-    """kill -9 (everything survives), and power loss with nothing or a random part of what was not synced.
+    """The disk is tried after kill -9 (everything survives), and after power loss.
 
-    Most calls change nothing that survives: what two prefixes leave alike is looked at once.
+    Power loss removes all unsynced data or a random part. Most calls change no data that survives, so each distinct
+    disk is checked only once.
     """
     root, calls, _ = recorded
     disk = _empty_disk(root)
-    found: dict[bytes, tuple[int, int]] = {}
+    counts_by_disk: dict[bytes, tuple[int, int]] = {}
     snapshots = batches = 0
 
-    def look(length: int) -> None:
+    def check(length: int) -> None:
         nonlocal snapshots, batches
         for kind in ("nothing", ("killed", "something")[length % 2]):
-            left = _copy(disk)
+            survivor = _copy(disk)
             if kind == "killed":
-                left.sync()
-            left.lose_power(random.Random(length) if kind == "something" else None)
-            content = pickle.dumps(left.find(root))
-            if content not in found:
-                found[content] = _check_disk(left, root / "new", tmp_path / "new")
-            snapshots += found[content][0]
-            batches += found[content][1]
+                survivor.sync()
+            survivor.lose_power(random.Random(length) if kind == "something" else None)
+            content = pickle.dumps(survivor.find(root))
+            if content not in counts_by_disk:
+                counts_by_disk[content] = _check_disk(survivor, root / "new", tmp_path / "new")
+            snapshots += counts_by_disk[content][0]
+            batches += counts_by_disk[content][1]
 
     def watched() -> Iterator[TracedCall]:
-        look(0)
+        check(0)
         for length, call in enumerate(calls, 1):
             yield call
-            look(length)
+            check(length)
 
     replay(disk, watched())
     assert min(snapshots, batches) > len(calls)
-    assert len(found) > len(calls) / 4
+    assert len(counts_by_disk) > len(calls) / 4
 
 
 def _check_disk(disk: Disk, root: Path, target: Path) -> tuple[int, int]:
-    """Read all that is named on a disk; how many snapshots and batches there are."""
+    """Read everything that is named on a disk. Return the number of snapshots and of batches."""
     if disk.has(root / "store" / layout.STORE_FILE):
         store = open_store(RealFiles(disk.calls()), root / "store")
     else:
@@ -146,7 +147,7 @@ def _make_tree(directory: Path) -> None:
 
 
 def _empty_disk(root: Path) -> Disk:
-    """One that holds a directory, and nothing in it."""
+    """Return a disk with one empty directory, `root`."""
     disk = Disk()
     process = disk.calls()
     for directory in [*[*reversed(root.parents)][1:], root]:
@@ -162,7 +163,7 @@ def _copy(disk: Disk) -> Disk:
 
 
 def _export(disk: Disk, root: Path, target: Path) -> None:
-    """Put a directory of a disk into a fresh one of this machine."""
+    """Replace a real directory by a directory of a simulated disk."""
     shutil.rmtree(target, ignore_errors=True)
     if disk.has(root):
         disk.export(root, target)

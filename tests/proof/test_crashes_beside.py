@@ -1,7 +1,8 @@
-"""A machine that loses power in a run that takes results over, settles and collects, with the real tasks.
+"""Power loss in a run that reuses results, settles batches and collects garbage, with the real tasks.
 
-After any call of it, what was synced by then, or what a disk may have kept besides, is a store whose every batch can be
-read, and which the next run completes to the bytes of a run anew. CODEBATCH_PROOF_PREFIXES says how many prefixes.
+After any call of that run, every batch of the store can be read, and the next run has the bytes of a fresh run. This
+holds for the synced data alone, and for any unsynced data that a disk may have kept. CODEBATCH_PROOF_PREFIXES is the
+number of prefixes.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ SETTINGS = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n[store]\nk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """The calls of four runs, the last from `begin` on, and what it came to."""
+    """The calls of four runs and the outputs of a fresh run. The calls of the last run start at `begin`."""
 
     root: Path
     calls: list[TracedCall]
     begin: int
-    anew: Merged
+    expected: Merged
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +59,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         write(tree / "c.py", "import re\n")
         run(tree, store)
     with inline():
-        anew = merged(run(tree, root / "anew").batch)
-    return Recorded(root=root, calls=read_trace(root / "trace"), begin=begin, anew=anew)
+        expected = merged(run(tree, root / "fresh").batch)
+    return Recorded(root=root, calls=read_trace(root / "trace"), begin=begin, expected=expected)
 
 
 def _crashed(recorded: Recorded, length: int) -> Disk:
-    """What the disk holds after so many calls: all that is seen, what was synced, or what else it may have kept."""
+    """Return the disk after a number of calls, with all data, only synced data, or a random part of the rest."""
     disk = Disk()
     process = disk.calls()
     for directory in [*[*reversed(recorded.root.parents)][1:], recorded.root, recorded.root / "new"]:
@@ -77,8 +78,8 @@ def _crashed(recorded: Recorded, length: int) -> Disk:
 
 def _check_every_batch(store: StoreDir) -> None:
     objects = store.objects()
-    for each in batch_ids(store):
-        batch = open_batch(store, each)
+    for batch_id in batch_ids(store):
+        batch = open_batch(store, batch_id)
         for entry in load_snapshot(store.files, store.root, batch.about.snapshot_id).entries:
             objects.read(entry.object, entry.size)
         if current_outputs(batch) is not None:
@@ -95,5 +96,5 @@ def test_reusing_run_recovers_from_power_loss_after_any_call(recorded: Recorded,
         _check_every_batch(open_store(RealFiles(), tmp_path / "new" / "store"))
         with inline():
             ran = run(recorded.root / "tree", tmp_path / "new" / "store")
-        assert merged(ran.batch) == recorded.anew, f"after {length - recorded.begin} of {calls} calls"
+        assert merged(ran.batch) == recorded.expected, f"after {length - recorded.begin} of {calls} calls"
         _check_every_batch(ran.store)

@@ -1,4 +1,4 @@
-"""The disk in memory against the real one, call by call; and what power loss takes from it."""
+"""Comparison of the disk in memory with a real disk, call by call, and tests of power loss."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def _mounted() -> Disk:
 
 
 def _act(calls: SystemCalls, root: Path, chance: random.Random) -> object:
-    """One random call, or a short row of them; what it answers, or the errno it fails with."""
-    one, other = (root.joinpath(*chance.choices(NAMES, k=chance.randint(1, 2))) for _ in range(2))
+    """Make one random call or a short sequence of calls. Return its result, or its errno if it fails."""
+    first, second = (root.joinpath(*chance.choices(NAMES, k=chance.randint(1, 2))) for _ in range(2))
     flags = chance.choice((os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
     data = bytes(chance.choices(b"abc", k=chance.randint(0, 5)))
     number = chance.randint(0, 7)
     try:
         match chance.randrange(12):
             case 0 | 1:
-                fd = calls.open(one, flags)
+                fd = calls.open(first, flags)
                 try:
                     if not flags & os.O_WRONLY:
                         return calls.pread(fd, number, number // 2)
@@ -44,43 +44,43 @@ def _act(calls: SystemCalls, root: Path, chance: random.Random) -> object:
                 finally:
                     calls.close(fd)
             case 2:
-                calls.mkdir(one)
+                calls.mkdir(first)
             case 3 | 4:
-                calls.link(one, other)
-                return os.path.samestat(calls.stat(one), calls.stat(other))
+                calls.link(first, second)
+                return os.path.samestat(calls.stat(first), calls.stat(second))
             case 5 | 6:
-                calls.rename(one, other)
+                calls.rename(first, second)
             case 7:
-                calls.unlink(one)
+                calls.unlink(first)
             case 8:
-                calls.symlink(chance.choice(NAMES), one)
+                calls.symlink(chance.choice(NAMES), first)
             case 9:
-                calls.remove_tree(one)
+                calls.remove_tree(first)
             case 10:
-                calls.close(calls.open(one, os.O_RDONLY | os.O_DIRECTORY))
-                return stat.S_IFMT(calls.stat(one).st_mode)
+                calls.close(calls.open(first, os.O_RDONLY | os.O_DIRECTORY))
+                return stat.S_IFMT(calls.stat(first).st_mode)
             case _:
-                return sorted(calls.listing(one))
+                return sorted(calls.listing(first))
     except OSError as error:
         return error.errno
     return None
 
 
 def _tree(calls: SystemCalls, root: Path) -> dict[str, bytes | None]:
-    found: dict[str, bytes | None] = {}
+    content_by_path: dict[str, bytes | None] = {}
     for name in calls.listing(root):
         path = root / name
         kind = stat.S_IFMT(calls.stat(path).st_mode)
         if kind == stat.S_IFDIR:
-            found |= {f"{name}/{below}": content for below, content in _tree(calls, path).items()}
-            found[name] = None
+            content_by_path |= {f"{name}/{below}": content for below, content in _tree(calls, path).items()}
+            content_by_path[name] = None
         elif kind == stat.S_IFLNK:
-            found[name] = b"a link"
+            content_by_path[name] = b"a link"
         else:
             fd = calls.open(path, os.O_RDONLY)
-            found[name] = calls.pread(fd, 1000, 0)
+            content_by_path[name] = calls.pread(fd, 1000, 0)
             calls.close(fd)
-    return found
+    return content_by_path
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -150,7 +150,7 @@ def test_power_loss_may_retain_a_part_of_unsynced_data() -> None:
         calls.mkdir(HERE / "c")
         disk.lose_power(random.Random(seed))
         tree = _tree(disk.calls(), HERE)
-        assert ("a" in tree) != ("b" in tree), "a rename happens or does not"
+        assert ("a" in tree) != ("b" in tree), "the rename is not atomic"
         content = tree.get("a") or tree.get("b")
         assert content is not None
         assert content.startswith(b"synced")

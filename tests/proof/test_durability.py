@@ -1,4 +1,4 @@
-"""What a store says is done outlasts power loss, and a store that was being made can still be made."""
+"""Durability of everything that a store reports as done, and of a store whose creation was interrupted."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def _reopened(disk: Disk, batch: BatchDir) -> BatchDir:
 
 
 def _commit(store: StoreDir, batch: BatchDir, calls: WatchedCalls | None = None) -> Commit:
-    """The one unit of files of a batch, then its project tasks, as a worker commits them. Returns the first commit."""
+    """Execute the only shard of a batch and its project tasks as a worker does. Return the commit of the shard."""
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
     entries = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
     unit = WorkUnit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
-    done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
+    unit_results = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
     for entry in entries:
         source = load_source(entry, lambda entry: store.objects().read(entry.object), {})
         assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
-            done.results[name].append(result)
+            unit_results.results[name].append(result)
     committer = OutcomeCommitter(RealFiles(calls) if calls else store.files, batch.root, HOLDER)
-    first = committer.commit_outcomes(list(runner.encode_unit(unit, done)), epoch=1, round_=1)
+    first = committer.commit_outcomes(list(runner.encode_unit(unit, unit_results)), epoch=1, round_=1)
     for task in plan.project_tasks:
         outcomes = OutcomeRegisters(store.files, batch.root)
         ledger = load_ledger(plan, outcomes)
@@ -92,12 +92,12 @@ def test_file_in_a_new_directory_survives_power_loss(disk: Disk) -> None:
 
 @pytest.mark.parametrize("is_met", [False, True])
 def test_store_creation_killed_at_any_write_survives_power_loss(*, is_met: bool) -> None:
-    """Who comes next makes it, or finds it made; or who comes at the same time wins or loses."""
+    """A second process creates the store afterwards, or with `is_met` at the same time."""
     assert any(_survives_a_killed_creator(at, is_met=is_met) for at in range(1000))
 
 
 def _survives_a_killed_creator(at: int, *, is_met: bool) -> bool:
-    """Whether the first maker came to its end before the write with a number. Asserts that the store is there."""
+    """Check the store after its creator was killed at a write. Return whether the creator ended before that write."""
     disk = Disk()
     is_over = False
 
@@ -143,8 +143,8 @@ def test_batch_of_a_killed_creator_survives_power_loss(disk: Disk, died_in: str)
 
     with pytest.raises(Killed):
         make_batch(StoreDir(RealFiles(_watched(disk, die)), store.root, store.id), [b"a"], shard_items=1)
-    found = [open_batch(store, name) for name in batch_ids(store)]
-    batch = found[0] if found else make_batch(store, [b"a"], shard_items=1)
+    existing = [open_batch(store, name) for name in batch_ids(store)]
+    batch = existing[0] if existing else make_batch(store, [b"a"], shard_items=1)
     make_batch_directories(batch)
     batch = _reopened(disk, batch)
     (entry,) = load_snapshot(batch.files, PLACE, batch.plan().snapshot_id).entries
@@ -154,19 +154,19 @@ def test_batch_of_a_killed_creator_survives_power_loss(disk: Disk, died_in: str)
 def test_commit_survives_power_loss_with_its_bytes(disk: Disk) -> None:
     store = _store(disk)
     batch = make_batch(store, [b"a", b"b"], shard_items=2)
-    won = _commit(store, batch)
+    committed = _commit(store, batch)
     batch = _reopened(disk, batch)
     outcomes = OutcomeRegisters(batch.files, batch.root)
-    found = [commit for commit in outcomes.scan_new().commits if len(commit.outcomes) == len(FILE_TASKS)]
-    assert [sorted(commit.outcomes, key=_task) for commit in found] == [sorted(won.outcomes, key=_task)]
-    for outcome in won.outcomes:
-        assert any(outcomes.iter_items(won.segment, outcome))
+    commits = [commit for commit in outcomes.scan_new().commits if len(commit.outcomes) == len(FILE_TASKS)]
+    assert [sorted(commit.outcomes, key=_task) for commit in commits] == [sorted(committed.outcomes, key=_task)]
+    for outcome in committed.outcomes:
+        assert any(outcomes.iter_items(committed.segment, outcome))
 
 
 def test_outputs_and_inputs_survive_power_loss_after_a_worker_died(
     disk: Disk,
 ) -> None:
-    """The worker is killed between its links and the fsync of their directory. Another merges what it sees."""
+    """The worker is killed between its links and the fsync of their directory. Another process merges its outcomes."""
     store = _store(disk)
     batch = make_batch(store, [b"a", b"b"], shard_items=2)
     links = 0
@@ -192,7 +192,7 @@ def test_outputs_and_inputs_survive_power_loss_after_a_worker_died(
 
 
 def test_second_merge_makes_existing_outputs_durable(disk: Disk) -> None:
-    """The first to merge dies between its rename and the fsync; the second finds the name taken."""
+    """The first merge is killed between its rename and the fsync. The second merge finds that the outputs exist."""
     store = _store(disk)
     batch = make_batch(store, [b"a", b"b"], shard_items=2)
     _commit(store, batch)

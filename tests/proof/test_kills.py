@@ -1,6 +1,6 @@
-"""Real kill -9, hundreds of times, at random points of coordinators and workers: nothing is lost, doubled or changed.
+"""Real kill -9 at random points of coordinators and workers: no result is lost, duplicated or changed.
 
-CODEBATCH_PROOF_KILLS says how many.
+CODEBATCH_PROOF_KILLS is the number of kills.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def test_random_kills_change_no_result(tmp_path: Path) -> None:
         check_batch(batch, serial)
         check_no_process_left(batch)
         failed = [line for line in read_journal(batch.files, batch.root) if isinstance(line.event, Failed)]
-        assert not failed, "an innocent file was failed"
+        assert not failed, "an innocent file was recorded as failed"
     print(f"kill -9: {kills}, {len(_batches(tmp_path)) - 1} batches")
     assert min(kills.values()) > KILLS // 20
 
 
 def _run_with_random_kills(codebatch: CommandLine, chance: random.Random, kills: dict[str, int]) -> None:
-    """A new batch, begun again after every kill of its coordinator, until it is completed."""
+    """Run a new batch, and start it again after every kill of its coordinator, until it is completed."""
     process = codebatch.start(*ARGUMENTS, "--again")
     known = len(_batches(codebatch.directory))
     while True:
@@ -78,7 +78,7 @@ def _run_with_random_kills(codebatch: CommandLine, chance: random.Random, kills:
 
 
 def _wait_for_commits(codebatch: CommandLine, process: subprocess.Popen[bytes], more: int) -> None:
-    """Until so many registers more are there than now, or nothing has come for a second."""
+    """Wait until `more` registers have been added, the process has ended, or about a second has passed."""
     results = codebatch.directory / "store" / "batches"
     wanted = _registers(results) + more
     for _ in range(int(PATIENCE_SECONDS / 0.01)):
@@ -89,9 +89,10 @@ def _wait_for_commits(codebatch: CommandLine, process: subprocess.Popen[bytes], 
 
 
 def _kill_one(coordinator: int, chance: random.Random, *, alone: float = 0.05) -> int | None:
-    """SIGKILL the coordinator or one of its workers, whatever they are at; the pid of the one that was alive.
+    """Kill the coordinator or one of its workers. Return the pid of the killed process, or None if it was not alive.
 
-    Before there are workers, and once they are gone, `alone` often: it would never get to have any.
+    While the coordinator has no workers, it is killed with the probability `alone`. It must be low enough for the
+    coordinator to get workers.
     """
     try:
         workers = [child.pid for child in psutil.Process(coordinator).children()]
@@ -117,29 +118,29 @@ def _batches(directory: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_random_kills_during_reuse_and_collection_change_no_result(tmp_path: Path) -> None:
-    """A file changes, and a run is killed, at any instant between its start and its end, until one ends well."""
+    """Each round changes a file and kills runs at random instants until one completes."""
     make_many(tmp_path / "many", FILES // 3)
     (tmp_path / "codebatch.toml").write_text(f"{RULE}[store]\nkeep = 2\n", encoding="utf-8")
     codebatch = CommandLine(tmp_path)
     seconds = codebatch(*ARGUMENTS).json["seconds"] + 0.5
     chance = random.Random(2)
     kills = {"coordinator": 0, "worker": 0}
-    rounds = served = 0
+    rounds = reused = 0
     while sum(kills.values()) < max(2, KILLS // 25):
         rounds += 1
         write(tmp_path / "many" / f"package{rounds % 7}" / "changed.py", f"x = {rounds}\n")
         answer = _run_until_it_ends(codebatch, chance, kills, seconds)
-        served += answer["reused"]
-        codebatch("run", "many", "--store", f"anew{rounds}", "--no-cache", "-q")
-        serial = merged(open_latest(tmp_path / f"anew{rounds}"))
-        shutil.rmtree(tmp_path / f"anew{rounds}")
+        reused += answer["reused"]
+        codebatch("run", "many", "--store", f"fresh{rounds}", "--no-cache", "-q")
+        serial = merged(open_latest(tmp_path / f"fresh{rounds}"))
+        shutil.rmtree(tmp_path / f"fresh{rounds}")
         check_batch(open_latest(tmp_path / "store"), serial)
         store = open_store(RealFiles(), tmp_path / "store")
-        for each in batch_ids(store):
-            merged(open_batch(store, each))
+        for batch_id in batch_ids(store):
+            merged(open_batch(store, batch_id))
         assert len(batch_ids(store)) <= 3
-    print(f"kill -9 beside older batches: {kills}, {rounds} trees, {served} results taken over")
-    assert served > 0
+    print(f"kill -9 beside older batches: {kills}, {rounds} trees, {reused} results reused")
+    assert reused > 0
     assert kills["coordinator"] > 0
 
 

@@ -1,7 +1,7 @@
-"""A real file system, ext4 in a loop file, whose power is cut in the middle of a run: FS_IOC_SHUTDOWN.
+"""A power cut of a real file system, ext4 in a loop file, in the middle of a run, by FS_IOC_SHUTDOWN.
 
-Nothing that its journal has not flushed is written any more; what is left is what the next mount recovers. Skipped
-where no file system can be mounted.
+After the cut, the journal flushes nothing more, and the next mount recovers what the disk has. The test is skipped if
+no file system can be mounted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RULE = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
 
 
 class LoopDisk:
-    """A file system of its own, at `place` while it is mounted."""
+    """An ext4 file system in a loop file. While it is mounted, it is at `place`."""
 
     def __init__(self, directory: Path) -> None:
         self._image = directory / "image"
@@ -41,19 +41,19 @@ class LoopDisk:
         os.truncate(os.open(self._image, os.O_CREAT | os.O_WRONLY, 0o600), 64 << 20)
 
     def make(self) -> str:
-        """Make and mount it; what is wrong where that cannot be."""
-        made = subprocess.run(["mkfs.ext4", "-q", "-F", self._image], capture_output=True, text=True, check=False)
-        return made.stderr if made.returncode else self.mount()
+        """Make and mount the file system. Return the error message, or an empty text."""
+        loop_disk = subprocess.run(["mkfs.ext4", "-q", "-F", self._image], capture_output=True, text=True, check=False)
+        return loop_disk.stderr if loop_disk.returncode else self.mount()
 
     def mount(self) -> str:
-        """Mount it, recovering its journal; what is wrong where that cannot be."""
+        """Mount the file system and recover its journal. Return the error message, or an empty text."""
         mounted = subprocess.run(
             ["mount", "-o", "loop", self._image, self.place], capture_output=True, text=True, check=False
         )
         return mounted.stderr.strip()
 
     def cut_power(self) -> None:
-        """Stop writing, here and now."""
+        """Stop all writes to the disk immediately."""
         fd = os.open(self.place, os.O_RDONLY)
         try:
             fcntl.ioctl(fd, FS_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
@@ -61,24 +61,24 @@ class LoopDisk:
             os.close(fd)
 
     def unmount(self) -> None:
-        """Take it away."""
+        """Unmount the file system."""
         subprocess.run(["umount", self.place], check=True)
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[LoopDisk]:
-    """A mounted one."""
+    """A mounted file system."""
     (tmp_path / "disk").mkdir()
-    made = LoopDisk(tmp_path / "disk")
+    loop_disk = LoopDisk(tmp_path / "disk")
     try:
-        problem = made.make()
+        problem = loop_disk.make()
     except FileNotFoundError as error:
         problem = str(error)
     if problem:
         pytest.skip(f"no file system can be mounted here: {problem}")
-    yield made
+    yield loop_disk
     with contextlib.suppress(subprocess.CalledProcessError):
-        made.unmount()
+        loop_disk.unmount()
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_run_recovers_from_a_real_power_cut(tmp_path: Path, disk: LoopDisk) -> N
     for cut in range(CUTS):
         process = codebatch.start(*arguments, *(("--again",) if cut else ()))
         _wait_for_commits(disk.place, process, before=_registers(disk.place), more=chance.randint(0, 60))
-        assert process.poll() is None, "the power was to be cut while it runs"
+        assert process.poll() is None, "the run ended before the power cut"
         disk.cut_power()
         _kill_all(process)
         disk.unmount()
@@ -104,14 +104,14 @@ def test_run_recovers_from_a_real_power_cut(tmp_path: Path, disk: LoopDisk) -> N
 
 
 def _wait_for_commits(place: Path, process: subprocess.Popen[bytes], *, before: int, more: int) -> None:
-    """Until so many registers more are there than before."""
+    """Wait until there are `more` registers more than `before`, or the process has ended."""
     while process.poll() is None and _registers(place) < before + more:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.005)
 
 
 def _kill_all(process: subprocess.Popen[bytes]) -> None:
-    """What a power cut does to processes."""
+    """Kill the coordinator and wait for its workers to end, as a power cut ends all processes."""
     children = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()

@@ -1,4 +1,4 @@
-"""ENOSPC and EIO at each write of a run: it ends, says why, and the next run completes it to the same bytes."""
+"""ENOSPC and EIO at each write of a run: it ends with an error, and the next run completes it to the same bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_simulated_run_with_a_refused_write_is_completed_by_the_next(
     )
     writes = len(run_refused(case))
     assert writes > 60
-    # Each is refused in one of the four ways: once or from then on, with one error or the other.
+    # Each write is refused in one of the four ways: once or from then on, with one error or the other.
     for at in range(2 * is_lasting + (number == errno.EIO), writes, 4):
         run_refused(case, Refusal(at=at, number=number, is_lasting=is_lasting))
 
@@ -51,10 +51,10 @@ def test_real_run_with_a_refused_write_is_completed_by_the_next(tmp_path: Path, 
     site = tmp_path / "site"
     copy_site(site)
     codebatch = CommandLine(tmp_path, {"PYTHONPATH": str(site)})
-    sound = CommandLine(tmp_path)
+    undisturbed = CommandLine(tmp_path)
 
     def run(at: int, store: str) -> bool:
-        """Whether a run with its write `at` refused ended well; else it must have said that the disk refused."""
+        """Return whether a run whose write `at` was refused succeeded. If not, check that it reported the refusal."""
         (site / "refuse").write_text(f"{number} {at}", encoding="ascii")
         (site / "writes").unlink(missing_ok=True)
         process = codebatch.start("run", "many", "--store", store, "-j", "2", "--json", "-q")
@@ -69,12 +69,12 @@ def test_real_run_with_a_refused_write_is_completed_by_the_next(tmp_path: Path, 
     serial = merged(open_latest(tmp_path / "undisturbed"))
     writes = (site / "writes").stat().st_size
     refused = 0
-    # The one error between where the other is: the simulated run above has both at every write.
+    # The two errors take alternate writes, because the simulated run above tries both at many more writes.
     parts = range(number == errno.EIO, REAL_REFUSALS + 1, 2)
     for at in dict.fromkeys(1 + round(part * (writes - 1) / REAL_REFUSALS) for part in parts):
         store = f"store-{at}"
         refused += not run(at, store)
-        sound("run", "many", "--store", store, "-q")
+        undisturbed("run", "many", "--store", store, "-q")
         check_batch(open_latest(tmp_path / store), serial)
         shutil.rmtree(tmp_path / store)
     assert refused > 0

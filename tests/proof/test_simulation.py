@@ -1,6 +1,7 @@
-"""Batches in simulated machines that kill, stop, refuse, lose replies and lose power: see tests/support/invariants.py.
+"""Batches in simulated machines with kills, pauses, refused writes, lost replies and power loss.
 
-CODEBATCH_PROOF_SEEDS says how many seeds; `python -m tests.proof FIRST COUNT` runs any.
+The invariants are in tests/support/invariants.py. CODEBATCH_PROOF_SEEDS is the number of seeds;
+`python -m tests.proof FIRST COUNT` runs other seeds.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ SEEDS_OF_CONTROL_MAX = 400
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_simulated_batches_keep_all_invariants(first: int) -> None:
-    told = run_all(range(first, first + BLOCK))
-    assert told.happened.total() > BLOCK, "too little went wrong for this to prove anything"
-    assert told.terms_kept > BLOCK, "too little was kept"
-    assert told.started_by_reports > 0, "none was started for what is reported"
+    summary = run_all(range(first, first + BLOCK))
+    assert summary.happened.total() > BLOCK, "too few faults happened to prove anything"
+    assert summary.terms_kept > BLOCK, "too few terms files were written"
+    assert summary.started_by_reports > 0, "no worker was started by reported progress"
 
 
 def test_simulation_of_a_seed_does_not_depend_on_machine_speed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,15 +51,15 @@ def test_simulation_of_a_seed_does_not_depend_on_machine_speed(monkeypatch: pyte
 
 
 def test_simulation_of_a_seed_does_not_depend_on_set_order() -> None:
-    def told(hash_seed: str) -> bytes:
+    def summary(hash_seed: str) -> bytes:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         return subprocess.check_output([sys.executable, "-m", "tests.proof", "118", "3"], env=environment)
 
-    assert told("1") == told("4")
+    assert summary("1") == summary("4")
 
 
 class _ReplacingFiles(RealFiles):
-    """A register that the last writer wins, as with rename(2)."""
+    """Files whose last writer wins a register, as with rename(2)."""
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         self.remove(path)
@@ -66,14 +67,14 @@ class _ReplacingFiles(RealFiles):
 
 
 class _LazyFiles(RealFiles):
-    """Never syncs a directory."""
+    """Files that never sync a directory."""
 
     def sync_directory(self, path: Path) -> None:
         pass
 
 
 class _UnsyncedAppendFiles(RealFiles):
-    """Never syncs what it appended."""
+    """Files that never sync appended data."""
 
     def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> FileAppender:
         return _UnsyncedAppender(super().open_append(path, directory_mode=directory_mode))
@@ -90,12 +91,12 @@ class _UnsyncedAppender:
 
 @pytest.mark.parametrize("make_files", [_ReplacingFiles, _LazyFiles, _UnsyncedAppendFiles])
 def test_broken_store_is_detected(make_files: Callable[[SystemCalls], RealFiles]) -> None:
-    """Negative controls: each planted bug fails some seed."""
+    """Negative controls: each planted bug makes some seed fail."""
     assert _find_failing_seed(make_files) is not None
 
 
 class _DroppingLoop(WatchedLoop):
-    """Drops what an action brings about."""
+    """A loop that drops the events that an action causes."""
 
     _is_doing = False
 
@@ -110,7 +111,7 @@ class _DroppingLoop(WatchedLoop):
 
 
 class _MiscountingLoop(WatchedLoop):
-    """Does not count what it found on disk."""
+    """A loop that does not count outcomes that it read from disk."""
 
     def _note_handled_event(self, event: SessionEvent) -> None:
         super()._note_handled_event(event)
@@ -119,7 +120,7 @@ class _MiscountingLoop(WatchedLoop):
 
 
 class _TrustingExitStatusLoop(WatchedLoop):
-    """Takes a worker for well that ended with status 0, be it at work."""
+    """A loop that treats a worker that exits with status 0 as healthy, even in the middle of a unit."""
 
     def _handle_exit(self, died: WorkerExited) -> None:
         if died.returncode == 0 and self._driver.end is None:
@@ -131,7 +132,7 @@ class _TrustingExitStatusLoop(WatchedLoop):
 
 
 class _HastyLoop(WatchedLoop):
-    """Does not look at the disk when a worker has died, which may have committed and not said so."""
+    """A loop that does not read the disk after a worker died, although the worker may have committed before."""
 
     _is_burying = False
 
@@ -147,7 +148,7 @@ class _HastyLoop(WatchedLoop):
 
 
 class _IgnoringUnreadableRegistersLoop(WatchedLoop):
-    """Takes note of a register that cannot be read, and does not tell the session."""
+    """A loop that marks an unreadable register in the ledger, but does not inform the session."""
 
     def _handle_event(self, event: SessionEvent) -> None:
         if isinstance(event, OutcomesCommitted) and event.unreadable:
@@ -168,9 +169,9 @@ class _IgnoringUnreadableRegistersLoop(WatchedLoop):
     ],
 )
 def test_broken_loop_is_detected(loop: type[WatchedLoop], found_by: int) -> None:
-    """Negative controls: the loop that is proven is the one that ships, so a fault planted in it fails some seed.
+    """Negative controls: the simulator runs the real loop, so each planted bug makes some seed fail.
 
-    The seed that found it last is tried first; what the simulator draws may have changed since.
+    The seed that last found the bug is tried first. The simulator may draw other cases since then.
     """
     assert _find_failing_seed(loop=loop, before=found_by) is not None
 

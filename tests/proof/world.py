@@ -1,4 +1,4 @@
-"""A simulated machine: a disk that loses power, and the processes of a batch, killed, stopped and refused by a plan."""
+"""A simulated machine: a disk that loses power, and the processes of a batch, disturbed by a list of faults."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PAUSE_STEPS = (10, 400)
 SWITCH_RATE = 0.3
 
 MakeFiles = Callable[[SystemCalls], StoreFiles]
-"""How a process of a simulation gets its files: negative controls plant a bug here."""
+"""Creates the files of a simulated process. Negative controls plant a bug here."""
 
 FaultKind = Literal[
     "kill worker", "kill coordinator", "kill self", "pause worker", "pause coordinator", "pause group", "lose power",
@@ -59,7 +59,7 @@ FaultKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something that goes wrong at a step, or at the first call after it that it fits."""
+    """A fault at a step, or at the first suitable call after that step."""
 
     at: int
     kind: FaultKind
@@ -68,8 +68,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The disk refuses a write, counted over all processes from 0, with an errno; or that one and all after it until
-    the processes have ended."""
+    """A write that the disk refuses with an errno. Writes of all processes are counted from 0.
+
+    `is_lasting`: all later writes are refused too, until the processes have ended.
+    """
 
     at: int
     number: int
@@ -77,14 +79,14 @@ class Refusal:
 
 
 class Older(NamedTuple):
-    """What a world leaves to the next: its disk, and the batch on it."""
+    """The disk of an earlier world, and the batch on it."""
 
     disk: Disk
     batch_id: BatchId
 
 
 class World:
-    """One batch, its disk, and all that happens to them."""
+    """One batch, its disk, its processes and their faults."""
 
     def __init__(
         self,
@@ -101,10 +103,10 @@ class World:
         keeps_terms: bool = False,
         is_observed: bool = False,
     ) -> None:
-        """`older` has a batch that is over: this world is on its disk, and may take its results over.
+        """`older` has a finished batch. This world uses its disk and may reuse its results.
 
-        `keeps_terms`: workers write what is posted to an index. `is_observed`: workers are started by what is reported
-        of them; else one for each unit.
+        `keeps_terms`: workers write terms files for an index. `is_observed`: workers are started by reported progress;
+        otherwise one is started for each unit.
         """
         self.chance = chance
         self.disk: Disk = Disk() if older is None else older.disk
@@ -142,15 +144,15 @@ class World:
         self.refusal: Refusal | None = None
 
     def store(self) -> StoreDir:
-        """The store as a process sees it that nobody disturbs."""
+        """Open the store in a process without faults."""
         return open_store(RealFiles(self.disk.calls()), STORE)
 
     def batch(self) -> BatchDir:
-        """The batch as such a process sees it."""
+        """Open the batch in a process without faults."""
         return open_batch(self.store(), self.batch_id)
 
     def run(self, *, coordinators: int, is_resumed: bool = False) -> None:
-        """Start coordinators until one has merged everything and nothing is left to go wrong; then resume, if asked."""
+        """Start coordinators until one has merged everything and no fault is left. With `is_resumed`, then resume."""
         is_done = False
         for _ in range(RUNS_MAX):
             for _ in range(coordinators):
@@ -161,12 +163,12 @@ class World:
             self._processes.clear()
             coordinators = 1
             if self.refusal is not None and len(self.writes) > self.refusal.at:
-                assert self.ends == ["store_unwritable"], "a refused write is told"
+                assert self.ends == ["store_unwritable"], "a refused write was not reported"
                 self.refusal = None
             digests = {end for end in self.ends if len(end) == DIGEST_DIGITS}
             assert len(digests) < 2, "two coordinators merged to different bytes"
             is_over = bool(digests) and (is_done or not is_resumed)
-            if is_over:  # No register is made any more.
+            if is_over:  # No more registers are written, so no register can be torn.
                 self._faults = [fault for fault in self._faults if fault.kind != "tear register"]
             is_done = is_done or bool(digests)
             self.is_healed = self.is_healed or (is_resumed and is_done)
@@ -174,10 +176,10 @@ class World:
                 return
         raise AssertionError(f"no end after {RUNS_MAX} runs: {self.ends}")
 
-    # -- What processes ask for ---------------------------------------------------------------------------------------
+    # -- Processes ----------------------------------------------------------------------------------------------------
 
     def start_coordinator(self, *, is_retrying: bool = False) -> None:
-        """Another `codebatch run`, or `codebatch resume`, which does again what failed."""
+        """Start another `codebatch run`, or a `codebatch resume`, which executes failed work again."""
         holder = self._new_holder()
 
         def body(process: Process) -> None:
@@ -200,14 +202,14 @@ class World:
         self._processes[holder] = self.schedule.start(f"coordinator {self._holders}", body)
 
     def start_worker(self, crew: SimulatedCrew, id_: WorkerId) -> SimulatedWorker:
-        """A worker process, running the real worker."""
+        """Start a worker process, which runs the real worker."""
         holder = self._new_holder()
         launch = WorkerLaunch(
             store=str(STORE), batch=self.batch_id, holder=holder, coordinator=crew.holder, channel=0, parent=0
         )
 
         def die() -> None:
-            """As a file's task does it: by a signal, or in every other world by _exit(0)."""
+            """Die as a task can make its worker die: by a signal or, in every other world, by _exit(0)."""
             worker.status = -(self.plan.item_count % 2)
             worker.process.die()
 
@@ -236,21 +238,21 @@ class World:
         return worker
 
     def is_stuck(self, holder: HolderId) -> bool:
-        """Whether a holder has not moved past any patience."""
+        """Return whether a live process has been stopped. The real check is a deadline."""
         process = self._processes.get(holder)
         return process is not None and process.is_alive and process.is_paused
 
     def note_reported(self, commit: Commit) -> list[OutcomeRegister]:
-        """A coordinator knows of these outcomes: from now on nothing may take them away. Their registers."""
+        """Record that a coordinator knows of these outcomes, so they must not be lost. Return their registers."""
         registers = [
             OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round) for outcome in commit.outcomes
         ]
         for register, outcome in zip(registers, commit.outcomes, strict=True):
             known = self._reported.setdefault(register, (commit.segment, outcome))
-            assert known == (commit.segment, outcome), f"two outcomes under {register}"
+            assert known == (commit.segment, outcome), f"{register} has two outcomes"
         return registers
 
-    # -- What goes wrong ----------------------------------------------------------------------------------------------
+    # -- Faults -------------------------------------------------------------------------------------------------------
 
     def _before(self, process: Process, operation: Operation) -> Fate | None:
         fate = None
@@ -287,7 +289,7 @@ class World:
         return refused(refusal.number, operation)
 
     def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
-        living = {holder: one for holder, one in self._processes.items() if one.is_alive}
+        living = {holder: candidate for holder, candidate in self._processes.items() if candidate.is_alive}
         match fault.kind:
             case "kill worker" | "kill coordinator" | "pause worker" | "pause coordinator" | "drain":
                 is_worker = fault.kind.endswith("worker")
@@ -295,14 +297,15 @@ class World:
                 if group:
                     self._happen_to(chance.choice(group), fault.kind, chance)
             case "kill self":
-                return self._kill_self(next(holder for holder, one in living.items() if one is process), chance)
+                holder = next(holder for holder, candidate in living.items() if candidate is process)
+                return self._kill_self(holder, chance)
             case "pause group":
                 steps = chance.randint(*PAUSE_STEPS)
-                for one in living.values():
-                    one.pause(steps)
+                for paused in living.values():
+                    paused.pause(steps)
             case "lose power":
-                for one in living.values():
-                    one.kill()
+                for killed in living.values():
+                    killed.kill()
                 self.disk.lose_power(chance if fault.seed % 2 else None)
                 self._check_durable()
             case "lose reply":
@@ -325,7 +328,7 @@ class World:
             self._processes[holder].kill()
 
     def _tear(self, register: Path) -> None:
-        """Its name is taken by bytes that say nothing, where nobody has it."""
+        """Create an unreadable register, unless it exists."""
         if not self.disk.has(register):
             RealFiles(self.disk.calls()).write_new(register, b"torn")
 
@@ -341,7 +344,7 @@ class World:
         return Fate(Killed(), share=chance.choice((0, 0.3, 1)))
 
     def _may_kill(self, holder: HolderId) -> bool:
-        """Whether an innocent item would not be killed so often that failing it would be right."""
+        """Return whether the kill leaves each innocent item below the number of kills after which it is failed."""
         for crew in self._crews.values():
             for worker in crew.workers.values():
                 items = worker.cell.read().items if worker.holder == holder else None
@@ -351,18 +354,18 @@ class World:
         return True
 
     def _orphan(self, crew: SimulatedCrew) -> None:
-        """Workers die with their coordinator on Linux; elsewhere they find that the channel has ended."""
+        """Kill most workers of a dead coordinator, as Linux does. The others notice that the channel has ended."""
         for worker in crew.workers.values():
             worker.pipe.is_coordinator_gone = True
             if worker.process.is_alive and self.chance.random() < 0.7:
                 worker.process.kill()
 
-    # -- What must hold meanwhile -------------------------------------------------------------------------------------
+    # -- Checks during the run ----------------------------------------------------------------------------------------
 
     def _when_begun(self, crew: SimulatedCrew, id_: WorkerId, worker: SimulatedWorker) -> None:
-        """What a worker begins, no one has committed that its coordinator could know of; late owners excepted."""
+        """Check that the coordinator could not know that the begun work was committed. Late owners are excepted."""
         if id_ not in crew.workers or worker.pipe.is_coordinator_gone:
-            return  # An orphan, about to find out.
+            return  # An orphan has not noticed the death of its coordinator yet.
         unit = worker.unit
         assert unit is not None
         self._check_nothing_committed(crew, worker, unit)
@@ -378,27 +381,27 @@ class World:
                 begun = self._begun.get((link.segment, unit.shard), [])
                 is_owner = max((start for start in begun if start <= link.start), default=0) < unit.start
                 name = layout.register_name(unit.shard, link.start, task, link.round)
-                assert self._linked_at[name] > worker.scanned_at, f"{unit} is begun, and {name} was read"
+                assert self._linked_at[name] > worker.scanned_at, f"{unit} begins although {name} was read"
                 is_late_owner = is_owner and crew.heard.get(name, crew.waits + 1) > worker.assigned_in
-                is_unheard = link.segment not in crew.holders
-                assert is_late_owner or is_unheard, f"{unit} is begun, and {name} was committed"
+                is_unread = link.segment not in crew.holders
+                assert is_late_owner or is_unread, f"{unit} begins although {name} was committed"
 
     def _check_durable(self) -> None:
-        """After power loss: every outcome that a coordinator was told of is there, with its bytes."""
+        """Check after power loss that every reported outcome still exists, with its bytes."""
         self._outcomes, self._ledger = self._read_outcomes()
         outcomes = OutcomeRegisters(RealFiles(self.disk.calls()), self.batch().root)
-        found = {
+        present = {
             OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
             for commit in outcomes.scan_new().commits
             for outcome in commit.outcomes
         }
         for register, known in self._reported.items():
-            assert found.get(register) == known, f"{register} was reported as committed, and power loss took it away"
+            assert present.get(register) == known, f"{register} was reported as committed, but power loss removed it"
             segment, outcome = known
-            for one in outcome.parts or (outcome,):
-                list(outcomes.iter_items(segment, one))
-        present = {layout.register_name(*register) for register in found}
-        self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
+            for part in outcome.parts or (outcome,):
+                list(outcomes.iter_items(segment, part))
+        names = {layout.register_name(*register) for register in present}
+        self._linked_at = {name: at for name, at in self._linked_at.items() if name in names}
 
     def _read_outcomes(self) -> tuple[OutcomeRegisters, OutcomeLedger]:
         outcomes = OutcomeRegisters(RealFiles(self.disk.calls()), self.batch().root)
@@ -410,10 +413,10 @@ class World:
 
 
 class _Worker(AnalysisWorker):
-    """The real worker. Its descriptors are those of the whole simulation, so they tell nothing of leaks."""
+    """The real worker. It shares its descriptors with the whole simulation, so it cannot detect leaks."""
 
     def run_and_close(self) -> None:
-        """Run to the end of the process."""
+        """Run to the end of the process, and close its descriptors."""
         try:
             self.run()
         finally:
@@ -425,7 +428,7 @@ class _Worker(AnalysisWorker):
 
 
 class Clock:
-    """A process's own clock: from one look to the next passes as good as nothing, or a long time."""
+    """The clock of one process. Between two readings, almost no time or a long time passes."""
 
     def __init__(self, holder: HolderId) -> None:
         self._chance = random.Random(holder)
@@ -437,7 +440,7 @@ class Clock:
 
 
 def is_commit(operation: Operation) -> bool:
-    """Whether a call gives a register its name."""
+    """Return whether a call publishes a register."""
     return operation.call == "link" and operation.path.parent.name == layout.OUTCOMES
 
 

@@ -1,4 +1,4 @@
-"""Names, frames and messages: both ways, and nothing foreign gets in (SPEC.md "Store layout", "Frames")."""
+"""Names, frames and messages: round trips, and rejection of invalid input (SPEC.md "Store layout", "Frames")."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_frames_depend_only_on_the_records(lines: list[bytes]) -> None:
 
 
 def test_every_frame_is_decoded() -> None:
-    """python-zstandard's one-shot decompress returns the first frame of several and says nothing."""
+    """The one-shot decompress of python-zstandard returns only the first of several frames, without an error."""
     records = b"".join(b"%06d %s\n" % (n, b"x" * 90) for n in range(5000))
     frames = FrameWriter().encode(records)
     assert len(zstandard.ZstdDecompressor().decompress(frames)) < len(records)
@@ -103,7 +103,7 @@ def test_frames_of_an_unexpected_size_are_rejected(by: int) -> None:
 
 
 def test_frame_with_an_oversized_claim_is_not_decompressed() -> None:
-    """2**60 bytes, says its header: nobody makes room for them."""
+    """The header claims 2**60 bytes, which must not be allocated."""
     frame = zstandard.ZstdCompressor(write_checksum=True).compress(b"x" * 70_000)
     header = frame[:4] + bytes([0b11100100]) + (2**60).to_bytes(8, "little")
     with pytest.raises(ValueError, match="not of the 70000 bytes"):
@@ -111,7 +111,7 @@ def test_frame_with_an_oversized_claim_is_not_decompressed() -> None:
 
 
 def test_frames_without_checksum_or_size_are_rejected() -> None:
-    """Whether they are sound nobody could tell."""
+    """Damage in such frames could not be detected."""
     for compressor in (
         zstandard.ZstdCompressor(write_checksum=False),
         zstandard.ZstdCompressor(write_checksum=True, write_content_size=False),
@@ -126,10 +126,10 @@ def test_damaged_frame_affects_no_earlier_or_skipped_frame() -> None:
     frames[-1] ^= 1
     first, *others = _frame_sizes(FrameWriter().encode(records))
     assert len(others) > 1
-    found = iter_frames(bytes(frames), len(records))
-    assert [len(next(found)) for _ in others] == [first, *others[:-1]]
+    decoded = iter_frames(bytes(frames), len(records))
+    assert [len(next(decoded)) for _ in others] == [first, *others[:-1]]
     with pytest.raises(ValueError, match="checksum"):
-        next(found)
+        next(decoded)
     last = len(records) - others[-1]
     assert decode_range(bytes(frames), len(records), 10, last) == records[10:last]
     with pytest.raises(ValueError, match="checksum"):
@@ -145,7 +145,7 @@ def test_decoded_range_matches_a_slice(lines: list[bytes], data: st.DataObject) 
 
 
 def test_incompressible_and_uniform_bytes_are_framed() -> None:
-    """Other kinds of blocks: raw ones, and one byte that is repeated."""
+    """zstd encodes such bytes as raw blocks and as repetitions of one byte."""
     for records in (random.Random(1).randbytes(400_000), b"\n" * 400_000, b"x" * 400_000, b""):
         assert decode_frames(FrameWriter().encode(records), len(records)) == records
 
@@ -158,15 +158,15 @@ def test_frames_do_not_depend_on_the_input_blocks(lines: list[bytes], step: int)
 
 
 def test_framing_memory_is_bounded() -> None:
-    """Of a shard of 2 MB, both ways."""
+    """A shard of 2 MB is encoded and decoded."""
     item = b"".join(b"%06d %s\n" % (n, b"x" * 100) for n in range(10))
     items = 2_000_000 // len(item)
     frames = FrameWriter().encode(item * items)
     table = make_row(item) * items
     tracemalloc.start()
     try:
-        found = iter_items(table, iter_frames(frames, items * len(item)))
-        assert sum(map(len, FrameWriter().iter_encode(found))) == len(frames)
+        decoded = iter_items(table, iter_frames(frames, items * len(item)))
+        assert sum(map(len, FrameWriter().iter_encode(decoded))) == len(frames)
         peak_bytes = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -185,18 +185,18 @@ def test_zstdcat_reads_frames(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=20), st.integers(1, 40))
-def test_messages_survive_any_splitting_of_the_stream(epochs: list[int], piece: int) -> None:
+def test_messages_survive_any_splitting_of_the_stream(epochs: list[int], size: int) -> None:
     unit = WorkUnit(shard=ShardId("0123abcd"), start=1, end=9, tasks=("parse",))
     sent = [messages.Assign(unit=unit, epoch=epoch) for epoch in epochs]
     stream = b"".join(map(messages.encode_message, sent))
     buffer = messages.MessageBuffer()
-    bodies = [body for at in range(0, len(stream), piece) for body in buffer.feed(stream[at : at + piece])]
+    bodies = [body for at in range(0, len(stream), size) for body in buffer.feed(stream[at : at + size])]
     assert [messages.decode_to_worker(body) for body in bodies] == sent
 
 
 def test_message_round_trips() -> None:
-    said = messages.Hello(version=1, holder=HolderId("0" * 32))
-    assert messages.decode_from_worker(messages.encode_message(said)[4:]) == said
+    message = messages.Hello(version=1, holder=HolderId("0" * 32))
+    assert messages.decode_from_worker(messages.encode_message(message)[4:]) == message
 
 
 def test_oversized_message_length_is_rejected() -> None:
@@ -207,7 +207,7 @@ def test_oversized_message_length_is_rejected() -> None:
 def _frame_sizes(frames: bytes) -> list[int]:
     sizes = []
     while frames:
-        one = zstandard.ZstdDecompressor().decompressobj()
-        sizes.append(len(one.decompress(frames)))
-        frames = one.unused_data
+        decompressor = zstandard.ZstdDecompressor().decompressobj()
+        sizes.append(len(decompressor.decompress(frames)))
+        frames = decompressor.unused_data
     return sizes

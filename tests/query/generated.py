@@ -1,4 +1,4 @@
-"""Records and filters of all sorts, alike enough to fit one another now and then."""
+"""Hypothesis strategies for records and filters of all kinds, similar enough that some match."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codebatch.query.filters.filters import RecordFilter
 
 TEXTS = ["f", "F", "fg", 'f"', "f\\", "f\n", "\x01", "Ä", "K", "", "kind", "*"]
 texts = st.sampled_from(TEXTS)
-asked_texts = st.lists(st.sampled_from([*TEXTS, "f*", 'f"*', "Ä*", "\udcff", "\udcff*"]), max_size=2).map(tuple)
+filter_texts = st.lists(st.sampled_from([*TEXTS, "f*", 'f"*', "Ä*", "\udcff", "\udcff*"]), max_size=2).map(tuple)
 paths = st.sampled_from([b"src/K.py", "src/\u212a.py".encode(), b"a\\b", b'q"', b"x\ny", b"\xff/src", b"t/src/k.py"])
 CONDITIONS = [
     "", "name == 'f'", "'Ä' == name and line > 1", "name in ('f\"', 'fg')", "name in ('f', None)", "not name == 'f'",
@@ -18,7 +18,7 @@ CONDITIONS = [
     "path == 'a\\\\b'", "path == '\\\\xff/src'", "path == 'x\\ny'", "dir == 'src'", "lang == 'f'", "class_ == 'text'",
     "kind == 'edge' and target == 'f.g'", "name == '\\udcff'", "'f' in name", "name == 'f' == scope",
 ]  # fmt: skip
-wanted_paths = st.sampled_from(
+filter_paths = st.sampled_from(
     ["", "src", "K", "k.", "\u212a", "\\", '"', "ff", "s*c/", "src/?.py", "[t]*", "*", "x*y"]
 )
 
@@ -52,9 +52,9 @@ def records(draw: st.DrawFn) -> Record:
 
 
 filters = st.one_of(
-    st.builds(RecordFilter, names=asked_texts, path=wanted_paths, where=st.sampled_from(CONDITIONS)),
-    st.builds(RecordFilter, codes=asked_texts, tools=asked_texts, severities=st.sampled_from([(), ("error",)])),
-    st.builds(RecordFilter, targets=asked_texts, path=wanted_paths),
-    st.builds(RecordFilter, metrics=asked_texts),
-    st.builds(RecordFilter, kinds=st.sampled_from([("file",), ("file", "edge")]), languages=asked_texts),
+    st.builds(RecordFilter, names=filter_texts, path=filter_paths, where=st.sampled_from(CONDITIONS)),
+    st.builds(RecordFilter, codes=filter_texts, tools=filter_texts, severities=st.sampled_from([(), ("error",)])),
+    st.builds(RecordFilter, targets=filter_texts, path=filter_paths),
+    st.builds(RecordFilter, metrics=filter_texts),
+    st.builds(RecordFilter, kinds=st.sampled_from([("file",), ("file", "edge")]), languages=filter_texts),
 )

@@ -1,4 +1,4 @@
-"""Counts are the same whether they are told by those of a shard, tallied, or counted record by record."""
+"""Tests of counts: the same from the totals of a shard, from tallies, and from single records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.index.batches import diagnostic, make_saying, make_store
 from tests.query.generated import filters, records
 
 FIELDS = ["kind", "severity", "code", "lang", "path", "dir", "name", "line", "parameters", "visibility", "value"]
-of_counts = st.builds(
+count_filters = st.builds(
     RecordFilter,
     kinds=st.lists(st.sampled_from(["file", "diagnostic", "edge"]), max_size=2).map(tuple),
     severities=st.sampled_from([(), ("error",), ("error", "hint")]),
@@ -31,41 +31,43 @@ of_counts = st.builds(
 )
 
 
-def _lines(said: list[Record]) -> bytes:
-    return b"".join(msgspec.json.encode(record) + b"\n" for record in said)
+def _lines(drawn_records: list[Record]) -> bytes:
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in drawn_records)
 
 
-def _group_individually(lines: bytes, asked: RecordFilter, field: str) -> Groups:
-    every = ((record, 1) for record in decode_records(lines) if asked.matches(record))
+def _group_individually(lines: bytes, record_filter: RecordFilter, field: str) -> Groups:
+    every = ((record, 1) for record in decode_records(lines) if record_filter.matches(record))
     return group_records(every, field, NO_LANGUAGES)
 
 
-@given(said=st.lists(records(), max_size=8), asked=filters, field=st.sampled_from(FIELDS))
-def test_tallied_counts_match_the_records(said: list[Record], asked: RecordFilter, field: str) -> None:
+@given(drawn_records=st.lists(records(), max_size=8), record_filter=filters, field=st.sampled_from(FIELDS))
+def test_tallied_counts_match_the_records(drawn_records: list[Record], record_filter: RecordFilter, field: str) -> None:
     try:
-        asked.check()
+        record_filter.check()
     except InvalidInput:
         return
-    lines = _lines(said)
-    tallied = asked.iter_tallied([lines], make_record_counter(asked.fields_needed((field,))))
-    assert group_records(tallied, field, NO_LANGUAGES) == _group_individually(lines, asked, field)
+    lines = _lines(drawn_records)
+    tallied = record_filter.iter_tallied([lines], make_record_counter(record_filter.fields_needed((field,))))
+    assert group_records(tallied, field, NO_LANGUAGES) == _group_individually(lines, record_filter, field)
 
 
-@given(said=st.lists(records(), max_size=8), asked=of_counts, field=st.sampled_from(FIELDS[:5]))
-def test_counts_from_shard_totals_match_the_records(said: list[Record], asked: RecordFilter, field: str) -> None:
-    lines = _lines(said)
-    told = count_from_totals(asked, field, count_lines(lines))
-    if told is not None:
-        found = _group_individually(lines, asked, field)
-        assert {value: number for value, number in told.counts.items() if number} == dict(found.counts)
-        assert told.absent == found.absent
+@given(drawn_records=st.lists(records(), max_size=8), record_filter=count_filters, field=st.sampled_from(FIELDS[:5]))
+def test_counts_from_shard_totals_match_the_records(
+    drawn_records: list[Record], record_filter: RecordFilter, field: str
+) -> None:
+    lines = _lines(drawn_records)
+    from_totals = count_from_totals(record_filter, field, count_lines(lines))
+    if from_totals is not None:
+        groups = _group_individually(lines, record_filter, field)
+        assert {value: number for value, number in from_totals.counts.items() if number} == dict(groups.counts)
+        assert from_totals.absent == groups.absent
 
 
 FINDINGS = b'{"kind":"diagnostic","severity":"error","code":"a"}\n{"kind":"diagnostic","severity":"hint","code":"b"}\n'
 
 
 @pytest.mark.parametrize(
-    ("asked", "field", "is_told"),
+    ("record_filter", "field", "is_answered"),
     [
         (RecordFilter(), "kind", True),
         (RecordFilter(kinds=("diagnostic",)), "severity", True),
@@ -84,23 +86,25 @@ FINDINGS = b'{"kind":"diagnostic","severity":"error","code":"a"}\n{"kind":"diagn
         (RecordFilter(kinds=("symbol",), where="line > 1"), "kind", False),
     ],
 )
-def test_shard_totals_answer_only_determined_questions(asked: RecordFilter, field: str, is_told: bool) -> None:
-    assert (count_from_totals(asked, field, count_lines(FINDINGS)) is not None) is is_told
+def test_shard_totals_answer_only_determined_questions(
+    record_filter: RecordFilter, field: str, is_answered: bool
+) -> None:
+    assert (count_from_totals(record_filter, field, count_lines(FINDINGS)) is not None) is is_answered
 
 
 def test_shards_are_not_read_if_their_totals_suffice(tmp_path: Path) -> None:
-    """What holds one of two severities of one of two codes is known of each."""
+    """The totals tell the count of each pair of two severities and two codes."""
     store = make_store(tmp_path)
     mixed = [diagnostic("a", "error"), diagnostic("b", "hint"), diagnostic("a", "hint"), diagnostic("b", "error")]
-    said = [mixed, [], [], [diagnostic("a", "error")], [], []]
-    batch = make_saying(store, len(said), {"symbols": said})
+    records_by_item = [mixed, [], [], [diagnostic("a", "error")], [], []]
+    batch = make_saying(store, len(records_by_item), {"symbols": records_by_item})
     records = BatchRecords(store, batch)
     for path in batch.root.glob("outputs/*/symbols/*"):
         path.write_bytes(b"")
-    errors, of_a = RecordFilter(severities=("error",)), RecordFilter(codes=("a*",))
+    errors, code_a = RecordFilter(severities=("error",)), RecordFilter(codes=("a*",))
     assert count_records(records, ("symbols",), errors, "code") == Groups((("a", 2), ("b", 1)), 0)
     assert count_records(records, ("symbols",), errors, "severity") == Groups((("error", 3),), 0)
-    assert count_records(records, ("symbols",), of_a, "severity") == Groups((("error", 2), ("hint", 1)), 0)
+    assert count_records(records, ("symbols",), code_a, "severity") == Groups((("error", 2), ("hint", 1)), 0)
     both = RecordFilter(severities=("hint",), codes=("b", "c"))
     assert count_records(records, ("symbols",), both, "kind") == Groups((("diagnostic", 1),), 0)
     assert not [*records.iter_records("symbols", RecordFilter(severities=("info",), codes=("a",)))]

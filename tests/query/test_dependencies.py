@@ -1,4 +1,4 @@
-"""What depends on a file is found backwards; files that lead to one another are told with the shortest way back."""
+"""Tests of dependents and import cycles: dependents are found backwards, and a cycle has its shortest path."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from tests.index.batches import make_saying, make_store
 _FILES = st.sampled_from("abcdefgh")
 
 
-def _importers_of(imports: list[FileImport]) -> Callable[[Sequence[str]], Mapping[str, list[FileImport]]]:
-    return lambda targets: {target: [each for each in imports if each.target == target] for target in targets}
+def _importers_function(imports: list[FileImport]) -> Callable[[Sequence[str]], Mapping[str, list[FileImport]]]:
+    return lambda targets: {target: [edge for edge in imports if edge.target == target] for target in targets}
 
 
 def test_dependents_are_ordered_by_distance_without_repetition() -> None:
     pairs = ["b a 9", "b a 2", "c b 1", "a c 1", "d a 1", "d c 5", "e x 1"]
-    imports = [FileImport(each[0], each[2], int(each[4:]), "exact") for each in pairs]
-    found = [
-        (each.path, each.distance, each.imports, each.line) for each in find_dependents(_importers_of(imports), "a")
+    imports = [FileImport(item[0], item[2], int(item[4:]), "exact") for item in pairs]
+    dependents = [
+        (item.path, item.distance, item.imports, item.line)
+        for item in find_dependents(_importers_function(imports), "a")
     ]
-    assert found == [("b", 1, "a", 2), ("d", 1, "a", 1), ("c", 2, "b", 1)]
-    assert find_dependents(_importers_of(imports), "e") == []
-    assert [each.path for each in find_dependents(_importers_of(imports), "a", 1)] == ["b", "d"]
+    assert dependents == [("b", 1, "a", 2), ("d", 1, "a", 1), ("c", 2, "b", 1)]
+    assert find_dependents(_importers_function(imports), "e") == []
+    assert [item.path for item in find_dependents(_importers_function(imports), "a", 1)] == ["b", "d"]
 
 
 def test_cycles_have_a_shortest_path_and_exclude_uncertain_imports() -> None:
     pairs = ["a b", "b c", "c a", "c d", "d c", "d b", "e e", "f g", "g f", "h a"]
-    imports = [FileImport(each[0], each[2], 1, "exact") for each in pairs] + [FileImport("a", "h", 2, "name")]
+    imports = [FileImport(pair[0], pair[2], 1, "exact") for pair in pairs] + [FileImport("a", "h", 2, "name")]
     assert [(cycle.files, cycle.shortest) for cycle in find_cycles_in(imports)] == [
         (("f", "g"), ("f", "g", "f")),
         (("a", "b", "c", "d"), ("a", "b", "c", "a")),
@@ -46,12 +47,12 @@ def test_cycles_have_a_shortest_path_and_exclude_uncertain_imports() -> None:
 
 def test_suggested_cut_minimizes_the_files_left_in_cycles() -> None:
     pairs = ["a b 3", "a b 2", "b a 9", "b c 1", "c d 1", "d b 4", "b a 8", "b a 7"]
-    imports = [FileImport(each[0], each[2], int(each[4:]), "exact") for each in pairs]
-    (found,) = find_cycles_in(imports)
-    assert (found.shortest, found.cut) == (("a", "b", "a"), FileImport("a", "b", 2, "exact"))
-    # Without `b -> c` only two of the four files are left in a cycle, without `a -> b` three.
+    imports = [FileImport(item[0], item[2], int(item[4:]), "exact") for item in pairs]
+    (cycle,) = find_cycles_in(imports)
+    assert (cycle.shortest, cycle.cut) == (("a", "b", "a"), FileImport("a", "b", 2, "exact"))
+    # Without `b -> c`, two of the four files remain in a cycle; without `a -> b`, three.
     (longer,) = find_cycles_in(
-        [each for each in imports if each.source != "b" or each.target != "a"] + [FileImport("c", "a", 5, "exact")]
+        [item for item in imports if item.source != "b" or item.target != "a"] + [FileImport("c", "a", 5, "exact")]
     )
     assert (longer.shortest, longer.cut) == (("a", "b", "c", "a"), FileImport("b", "c", 1, "exact"))
 
@@ -74,41 +75,43 @@ def test_rust_modules_form_no_cycle_unless_everything_is_included() -> None:
 
 
 @given(st.lists(st.tuples(_FILES, _FILES), max_size=40), _FILES)
-def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], asked: str) -> None:
-    """Held against distances by powers of the relation: what is reached in n steps and in no fewer."""
+def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], file: str) -> None:
+    """Compare with distances from powers of the relation: a file at distance n is reached in no fewer than n steps."""
     imports = [FileImport(source, target, line, "exact") for line, (source, target) in enumerate(pairs)]
-    distances = {asked: 0}
+    distances = {file: 0}
     for steps in range(1, 9):
         reached = {source for source, target in pairs if distances.get(target) == steps - 1}
         distances.update({source: steps for source in reached if source not in distances})
-    del distances[asked]
-    found = find_dependents(_importers_of(imports), asked)
-    assert {each.path: each.distance for each in found} == distances
-    assert [(each.distance, each.path) for each in found] == sorted((steps, path) for path, steps in distances.items())
-    for each in found:
-        assert (each.path, each.imports) == pairs[each.line]
-        assert distances.get(each.imports, 0) == each.distance - 1
+    del distances[file]
+    dependents = find_dependents(_importers_function(imports), file)
+    assert {dependent.path: dependent.distance for dependent in dependents} == distances
+    assert [(dependent.distance, dependent.path) for dependent in dependents] == sorted(
+        (steps, path) for path, steps in distances.items()
+    )
+    for dependent in dependents:
+        assert (dependent.path, dependent.imports) == pairs[dependent.line]
+        assert distances.get(dependent.imports, 0) == dependent.distance - 1
 
 
 def test_importers_are_the_same_with_and_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same with it and without, be they few or more than are looked up one by one; less is read for few."""
+    """The answers are equal for a few targets, which are looked up singly, and for many. For few, less is read."""
     monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
-    chance = random.Random(0)
-    said: list[list[Record]] = [
-        [_depends(item, chance.randrange(max(item, 1)) // 2 * 2) for _ in range(chance.randrange(3))]
+    generator = random.Random(0)
+    records_by_item: list[list[Record]] = [
+        [_depends(item, generator.randrange(max(item, 1)) // 2 * 2) for _ in range(generator.randrange(3))]
         for item in range(30)
     ]
     store = make_store(tmp_path)
-    batch = make_saying(store, len(said), {"symbols": said})
+    batch = make_saying(store, len(records_by_item), {"symbols": records_by_item})
     build_index(store, batch)
     for file in ("p0", "p8", "p29"):
         indexed, plain = BatchRecords(store, batch, pytest.fail), BatchRecords(store, batch)
-        found = find_dependents(BatchImports(indexed).importers_of, file)
-        assert found == find_dependents(BatchImports(plain).importers_of, file)
-        assert bool(found) == (file != "p29")
+        dependents = find_dependents(BatchImports(indexed).importers_of, file)
+        assert dependents == find_dependents(BatchImports(plain).importers_of, file)
+        assert bool(dependents) == (file != "p29")
         assert indexed.reading.excluded_by_index
         monkeypatch.setattr("codebatch.query.answers.dependencies.TARGET_LOOKUPS_MAX", 1)
-        assert found == find_dependents(BatchImports(BatchRecords(store, batch, pytest.fail)).importers_of, file)
+        assert dependents == find_dependents(BatchImports(BatchRecords(store, batch, pytest.fail)).importers_of, file)
         monkeypatch.undo()
         monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
 
@@ -118,19 +121,19 @@ def test_imports_between_files_match_the_full_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolution: Resolution
 ) -> None:
     monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
-    chance = random.Random(0)
+    generator = random.Random(0)
 
     def depends(source: int) -> Edge:
-        line, target = chance.randrange(9), f"{chance.randrange(30):03}"
+        line, target = generator.randrange(9), f"{generator.randrange(30):03}"
         path = f"{source:03}"
         return Edge(path=path, edge_type="depends", source="", target=target, line=line, resolution=resolution)
 
-    said = [[depends(item) for _ in range(chance.randrange(3))] for item in range(30)]
+    records_by_item = [[depends(item) for _ in range(generator.randrange(3))] for item in range(30)]
     store = make_store(tmp_path)
-    imports = BatchImports(BatchRecords(store, make_saying(store, len(said), {"symbols": said})))
+    imports = BatchImports(BatchRecords(store, make_saying(store, len(records_by_item), {"symbols": records_by_item})))
     for size in (0, 1, 3, 10, 30):
-        some = {f"{item:03}" for item in chance.sample(range(30), size)}
-        assert list(imports.imports_between(some)) == [each for each in imports if {each.source, each.target} <= some]
+        some = {f"{item:03}" for item in generator.sample(range(30), size)}
+        assert list(imports.imports_between(some)) == [edge for edge in imports if {edge.source, edge.target} <= some]
 
 
 def _depends(source: int, target: int) -> Edge:

@@ -1,4 +1,4 @@
-"""`--where`: what conditions hold for, and that whatever is no condition is refused, soon."""
+"""Tests of `--where`: which records a condition matches, and that invalid conditions are rejected quickly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DUPLICATE: JsonRecord = {"kind": "duplicate", "path": "a", "line": 1, "other_pat
 
 
 def holds(text: str, record: JsonRecord) -> bool:
-    """Whether a condition on the fields of the record's kind holds for it, whose file is of Rust."""
+    """Return whether a condition matches a record. The file of the record is Rust."""
     fields = record_fields([str(record["kind"])])
     languages = {(record.get("path"), record.get("path_b64")): "rust"}
     return compile_expression(text, fields).holds(lambda field: field_value(record, field, languages))
@@ -46,7 +46,8 @@ def holds(text: str, record: JsonRecord) -> bool:
         (" value > -1.5 ", METRIC),
         ("dir == 'src' and lang == 'rust' and kind == 'metric'", METRIC),
         ("'cache' in decorators", SYMBOL),
-        ("visibility == 'public' and parameters == []", SYMBOL),  # Not written, for it is the default.
+        # the record does not contain it, because it is the default
+        ("visibility == 'public' and parameters == []", SYMBOL),
         ("lang == 'python' and class_ == 'text'", FILE),
         ("path == 'd/\\\\xff.py' and dir == 'd'", FILE),
         ("other_path == '\\\\xff'", DUPLICATE),
@@ -145,7 +146,7 @@ def test_unknown_field_has_a_suggestion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "hint"),
+    ("text", "message", "hint"),
     [
         ("name > 3", "no record can match", "name is text: quote the number"),
         ("3 != name", "every record matches", "name is text"),
@@ -165,8 +166,8 @@ def test_unknown_field_has_a_suggestion() -> None:
         ("1 == 'a'", "no record can match", "one side must be a field"),
     ],
 )
-def test_undecidable_comparison_is_rejected(text: str, told: str, hint: str) -> None:
-    with pytest.raises(InvalidInput, match=told) as refused:
+def test_undecidable_comparison_is_rejected(text: str, message: str, hint: str) -> None:
+    with pytest.raises(InvalidInput, match=message) as refused:
         RecordFilter(where=text).check()
     assert str(refused.value.hint).startswith(hint)
 
@@ -207,13 +208,13 @@ _CONDITIONS = st.recursive(
 
 @given(_CONDITIONS)
 def test_condition_matches_python_semantics(text: str) -> None:
-    """But for what has no order, where Python raises, and a comparison is false."""
+    """If Python cannot order two values and raises an exception, the comparison is false."""
     values = {"line": 3, "value": 12, "symbol": "A.f", "lines": None}
-    found = compile_expression(text, values).holds(lambda field: values[field])
+    is_match = compile_expression(text, values).holds(lambda field: values[field])
     try:
-        assert found == bool(eval(text, {"__builtins__": {}}, dict(values)))
+        assert is_match == bool(eval(text, {"__builtins__": {}}, dict(values)))
     except TypeError:
-        assert found in (True, False)
+        assert is_match in (True, False)
 
 
 @given(st.text(max_size=40) | st.text(alphabet="valuepath()[]'\"\\ .,=<>!not in*-+9", max_size=60))

@@ -1,4 +1,4 @@
-"""What a filter lets pass, and which shards it reads at all: by tables."""
+"""Tests of filters, as tables: the records that they match, and the shards that are read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LANGUAGES: FileLanguages = {("src/b.py", None): "python", ("src/a.py", None): "r
 
 
 @pytest.mark.parametrize(
-    ("asked", "passed"),
+    ("record_filter", "passed"),
     [
         (RecordFilter(), RECORDS),
         (RecordFilter(kinds=("symbol", "file")), [SYMBOL, NAMELESS]),
@@ -56,15 +56,15 @@ LANGUAGES: FileLanguages = {("src/b.py", None): "python", ("src/a.py", None): "r
         (RecordFilter(kinds=("diagnostic",), path="b.p"), []),
     ],
 )
-def test_filter_matches_records_by_every_field(asked: RecordFilter, passed: list[JsonRecord]) -> None:
-    assert [record for record in RECORDS if asked.matches(record, LANGUAGES)] == passed
+def test_filter_matches_records_by_every_field(record_filter: RecordFilter, passed: list[JsonRecord]) -> None:
+    assert [record for record in RECORDS if record_filter.matches(record, LANGUAGES)] == passed
 
 
 COUNTS = RecordCounts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnostics={"error": {"E501": 2}})
 
 
 @pytest.mark.parametrize(
-    ("asked", "may"),
+    ("record_filter", "is_read"),
     [
         (RecordFilter(), True),
         (RecordFilter(kinds=("edge",)), False),
@@ -84,8 +84,8 @@ COUNTS = RecordCounts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnosti
         (RecordFilter(path="nowhere"), True),
     ],
 )
-def test_shard_is_read_if_its_counts_allow_a_match(asked: RecordFilter, may: bool) -> None:
-    assert asked.may_match(COUNTS) is may
+def test_shard_is_read_if_its_counts_allow_a_match(record_filter: RecordFilter, is_read: bool) -> None:
+    assert record_filter.may_match(COUNTS) is is_read
 
 
 def test_empty_shard_matches_nothing() -> None:
@@ -109,22 +109,22 @@ def test_lines_of_another_kind_are_not_decoded() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "record_filter",
     [
         RecordFilter(kinds=("symbols",)),
         RecordFilter(severities=("grave",)),
         RecordFilter(symbol_types=("klass",)),
     ],
 )
-def test_unknown_kind_or_severity_is_rejected(asked: RecordFilter) -> None:
+def test_unknown_kind_or_severity_is_rejected(record_filter: RecordFilter) -> None:
     with pytest.raises(InvalidInput, match="unknown"):
-        asked.check()
+        record_filter.check()
     sound = RecordFilter(kinds=("symbol",), severities=("error",))
     assert sound.check() is sound
 
 
 @pytest.mark.parametrize(
-    ("wanted", "passed"),
+    ("pattern", "passed"),
     [
         ("*.py", ["a.py", "src/b.py", "src/sub/c.py"]),
         ("/*.py", ["a.py"]),
@@ -149,9 +149,9 @@ def test_unknown_kind_or_severity_is_rejected(asked: RecordFilter) -> None:
         ("", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b"]),
     ],
 )
-def test_path_filter_matches_by_pattern_or_substring(wanted: str, passed: list[str]) -> None:
-    """What a directory matches is asked for with all below it; parts ignore case, patterns do not."""
-    paths = PathFilter(wanted)
+def test_path_filter_matches_by_pattern_or_substring(pattern: str, passed: list[str]) -> None:
+    """A pattern that matches a directory includes everything below it. Substrings ignore case, patterns do not."""
+    paths = PathFilter(pattern)
     every = ("a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b")
     assert [path for path in every if paths.matches(os.fsencode(path))] == passed
 
@@ -160,8 +160,8 @@ def test_path_filter_matches_any_of_several_texts() -> None:
     every = ("a.py", "src/b.py", "src/sub/c.py")
     several = PathFilter(("/src/sub", "*.py/", "A.P"))
     assert [path for path in every if several.matches(os.fsencode(path))] == ["a.py", "src/sub/c.py"]
-    asked = RecordFilter(path=("/src/sub", "A.P"))
-    assert [path for path in every if asked.matches({"kind": "file", "path": path})] == ["a.py", "src/sub/c.py"]
+    record_filter = RecordFilter(path=("/src/sub", "A.P"))
+    assert [path for path in every if record_filter.matches({"kind": "file", "path": path})] == ["a.py", "src/sub/c.py"]
 
 
 @given(
@@ -176,29 +176,29 @@ def test_literal_path_filter_matches_the_path_and_its_descendants(path: bytes, b
 
 @pytest.mark.parametrize("record", [{}, {"path": "a", "path_b64": "YQ=="}, {"path_b64": "?"}, {"path": 3}])
 def test_a_record_without_a_path_is_damage(record: JsonRecord) -> None:
-    """The tests of a filter see them, and a kind that there is not, in stores that somebody else wrote."""
+    """A filter sees such records, and unknown kinds, in stores that another program wrote."""
     with pytest.raises(StoreCorrupt, match="no path"):
         RecordFilter(path="a").matches({"kind": "file", **record})
     assert not RecordFilter(where="line > 1").matches({"kind": "odd", **record})
 
 
-@pytest.mark.parametrize("wanted", ["[", "a[", "!*.py"])
-def test_impossible_path_pattern_is_rejected(wanted: str) -> None:
+@pytest.mark.parametrize("pattern", ["[", "a[", "!*.py"])
+def test_impossible_path_pattern_is_rejected(pattern: str) -> None:
     with pytest.raises(InvalidInput, match="pattern"):
-        RecordFilter(path=wanted).check()
+        RecordFilter(path=pattern).check()
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "record_filter",
     [
         RecordFilter(kinds=("file",), codes=("E5*",)),
         RecordFilter(names=("x",), severities=("error",)),
         RecordFilter(targets=("x",), metrics=("lines",)),
     ],
 )
-def test_impossible_filter_is_rejected(asked: RecordFilter) -> None:
+def test_impossible_filter_is_rejected(record_filter: RecordFilter) -> None:
     with pytest.raises(InvalidInput, match="no record"):
-        asked.check().refuse_impossible()
+        record_filter.check().refuse_impossible()
 
 
 def test_named_kinds_follow_from_kind_specific_filters() -> None:
@@ -208,7 +208,7 @@ def test_named_kinds_follow_from_kind_specific_filters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "does"),
+    ("record_filter", "is_covered"),
     [
         (RecordFilter(path="a"), True),
         (RecordFilter(kinds=("failure", "file")), True),
@@ -217,5 +217,5 @@ def test_named_kinds_follow_from_kind_specific_filters() -> None:
         (RecordFilter(languages=("c",), kinds=("failure",)), True),
     ],
 )
-def test_filter_includes_failures_if_requested(asked: RecordFilter, does: bool) -> None:
-    assert asked.covers_failures is does
+def test_filter_includes_failures_if_requested(record_filter: RecordFilter, is_covered: bool) -> None:
+    assert record_filter.covers_failures is is_covered

@@ -1,4 +1,4 @@
-"""Lines that cannot be asked for are not decoded, and the answer is the same as if all were."""
+"""Tests of prefiltering: lines that cannot match are not decoded, and the answer is that of a full search."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from codebatch.query.filters.filters import RecordFilter, decode_records
 from tests.query.generated import filters, records
 
 
-@given(said=st.lists(st.lists(records(), max_size=6), max_size=3), asked=filters)
-def test_prefiltered_search_matches_a_full_search(said: list[list[Record]], asked: RecordFilter) -> None:
+@given(blocks_of_records=st.lists(st.lists(records(), max_size=6), max_size=3), record_filter=filters)
+def test_prefiltered_search_matches_a_full_search(
+    blocks_of_records: list[list[Record]], record_filter: RecordFilter
+) -> None:
     try:
-        asked.check()
+        record_filter.check()
     except InvalidInput:
         return
-    blocks = [b"".join(msgspec.json.encode(record) + b"\n" for record in block) for block in said]
+    blocks = [b"".join(msgspec.json.encode(record) + b"\n" for record in block) for block in blocks_of_records]
     every = [record for block in blocks for record in decode_records(block)]
-    assert list(asked.iter_matching(blocks)) == [record for record in every if asked.matches(record)]
+    assert list(record_filter.iter_matching(blocks)) == [record for record in every if record_filter.matches(record)]
 
 
 def test_star_matches_any_target() -> None:
@@ -38,13 +40,13 @@ def test_a_path_that_is_not_utf_8_is_found_by_its_directory() -> None:
 def test_invalid_record_is_reported_when_it_is_read() -> None:
     blocks = [b'{"kind":"symbol","name":"f"}\n', b'{"kind":"symbol","name":"g"\n']
     assert len(list(RecordFilter(names=("f",)).iter_matching(blocks))) == 1
-    for asked in (RecordFilter(), RecordFilter(names=("g",))):
+    for record_filter in (RecordFilter(), RecordFilter(names=("g",))):
         with pytest.raises(StoreCorrupt, match="a record cannot be read"):
-            list(asked.iter_matching(blocks))
+            list(record_filter.iter_matching(blocks))
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "record_filter",
     [
         RecordFilter(names=("f",)),
         RecordFilter(names=("f", "m*")),
@@ -59,6 +61,6 @@ def test_invalid_record_is_reported_when_it_is_read() -> None:
         RecordFilter(where="line > 3 and name == 'f'"),
     ],
 )
-def test_irrelevant_lines_are_not_decoded(asked: RecordFilter) -> None:
+def test_irrelevant_lines_are_not_decoded(record_filter: RecordFilter) -> None:
     no_json = b'{"kind":"file","path":"a","lang":"g"\n{"kind":"symbol","path":"a","name":"n","code":"c","metric":"m"\n'
-    assert list(asked.iter_matching([no_json])) == []
+    assert list(record_filter.iter_matching([no_json])) == []

@@ -1,4 +1,4 @@
-"""Answers have the same bytes with an index and without, however sound it is; and less is read for them."""
+"""Tests of queries with an index: equal answers as without, even if the index is damaged, and less is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.support.batches import FILE_TASKS
 
 NAMES = ["f", "fg", "g", "Ä", "", "f*", "x" * 400, "x" * 401, "x" * 402]
 CODES = ["E1", "E10", "E", "F\0error", "y" * 401]
-ASKED = [*NAMES, *CODES, "*", "x*", "x" * 399 + "*", "E1*", "nope", "nope*", "\udcff"]
+TERMS = [*NAMES, *CODES, "*", "x*", "x" * 399 + "*", "E1*", "nope", "nope*", "\udcff"]
 SYMBOLS = RecordFilter(names=("f",))
 
 VALUES = [-7, 0, 1, 255, 256, 2**32 - 1, 2**32, 2**40]
@@ -79,36 +79,38 @@ filters = st.builds(
     lambda names, codes, severities, kinds: RecordFilter(
         names=tuple(names), codes=tuple(codes), severities=tuple(severities), kinds=tuple(kinds)
     ),
-    st.lists(st.sampled_from(ASKED), max_size=2),
-    st.lists(st.sampled_from(ASKED), max_size=2),
+    st.lists(st.sampled_from(TERMS), max_size=2),
+    st.lists(st.sampled_from(TERMS), max_size=2),
     st.lists(st.sampled_from(["error", "hint"]), max_size=1),
     st.lists(st.sampled_from(["symbol", "diagnostic", "metric"]), max_size=1),
 )
 
 
-def _answer(records: BatchRecords, asked: RecordFilter) -> bytes:
-    return msgspec.json.encode([[*records.iter_records(task, asked)] for task in records.task_names])
+def _answer(records: BatchRecords, record_filter: RecordFilter) -> bytes:
+    return msgspec.json.encode([[*records.iter_records(task, record_filter)] for task in records.task_names])
 
 
-def _notes_of_answer(store: StoreDir, batch: BatchDir, asked: RecordFilter = SYMBOLS) -> list[str]:
-    """What is said beside an answer, which is right."""
+def _query_notes(store: StoreDir, batch: BatchDir, record_filter: RecordFilter = SYMBOLS) -> list[str]:
+    """Return the notes of a query with the index, after checking its answer."""
     notes: list[str] = []
-    assert _answer(BatchRecords(store, batch, notes.append), asked) == _answer(BatchRecords(store, batch), asked)
+    assert _answer(BatchRecords(store, batch, notes.append), record_filter) == _answer(
+        BatchRecords(store, batch), record_filter
+    )
     return notes
 
 
 @pytest.fixture(scope="module", params=[1, 700])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreDir, list[BatchDir]]:
-    """Two batches with an index each, that have a shard file in common; and two whose indexes know the other's.
+    """A store with four indexed batches that share shard files. The third and fourth have each other's index.
 
-    All are in many parts, their shard files in frames of a line or of some.
+    All indexes are in many parts. A frame of a shard file has one line or some.
     """
     store = make_store(tmp_path_factory.mktemp("pair"))
     first = {task: [_some_records(f"{task}{item}") for item in range(7)] for task in FILE_TASKS}
     second = {**first, "symbols": [*first["symbols"][:3], *first["symbols"][5:], *first["symbols"][3:5]]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codebatch.protocol.record_frames.FRAME_BYTES", request.param)
-        batches = [make_saying(store, 7, said, second=number) for number, said in enumerate((first, second) * 2)]
+        batches = [make_saying(store, 7, records, second=number) for number, records in enumerate((first, second) * 2)]
         cut_small(patch)
         for batch in batches:
             build_index(store, batch)
@@ -127,11 +129,11 @@ def _some_records(seed: str) -> list[Record]:
     return chance.choices(every, k=chance.randrange(8))
 
 
-@settings(deadline=None)  # It opens four batches.
-@given(asked=filters | conditions | targets | metrics)
-def test_answers_are_the_same_with_an_index(pair: tuple[StoreDir, list[BatchDir]], asked: RecordFilter) -> None:
+@settings(deadline=None)  # each example opens four batches
+@given(record_filter=filters | conditions | targets | metrics)
+def test_answers_are_the_same_with_an_index(pair: tuple[StoreDir, list[BatchDir]], record_filter: RecordFilter) -> None:
     store, batches = pair
-    assert [_notes_of_answer(store, batch, asked) for batch in batches] == [[], [], [], []]
+    assert [_query_notes(store, batch, record_filter) for batch in batches] == [[], [], [], []]
 
 
 def _make_indexed_batch(tmp_path: Path, items: Sequence[Sequence[Record]]) -> tuple[StoreDir, BatchDir]:
@@ -143,20 +145,22 @@ def _make_indexed_batch(tmp_path: Path, items: Sequence[Sequence[Record]]) -> tu
 
 def test_index_restricts_reading_to_matching_shards(tmp_path: Path) -> None:
     store, batch = _make_indexed_batch(tmp_path, [[symbol("f")], [], [], [symbol("g")], [], []])
-    (other,) = batch.root.glob("outputs/*/symbols/000001-*")
-    other.write_bytes(b"")
+    (other_shard,) = batch.root.glob("outputs/*/symbols/000001-*")
+    other_shard.write_bytes(b"")
     assert b'"name":"f"' in _answer(BatchRecords(store, batch, pytest.fail), SYMBOLS)
     with pytest.raises(StoreCorrupt, match="it is truncated"):
         _answer(BatchRecords(store, batch), SYMBOLS)
 
 
 def test_index_restricts_reading_to_matching_frames(tmp_path: Path) -> None:
-    """Some hundred records an item fill more than a frame each; of the three, the middle one's frames are damaged."""
+    """The records of each item fill more than a frame. A frame of the first item is damaged."""
     many = [[symbol(f"{name}{number}") for number in range(600)] for name in "abc"]
     store, batch = _make_indexed_batch(tmp_path, many)
     (path,) = batch.root.glob("outputs/*/symbols/000000-*")
     records = BatchRecords(store, batch, pytest.fail)
-    assert _answer(records, RecordFilter(names=("b599",))).count(b'"b599"') == 2, "name and qualified name"
+    assert _answer(records, RecordFilter(names=("b599",))).count(b'"b599"') == 2, (
+        "the name was not found twice, as name and as qualified name"
+    )
     data = bytearray(path.read_bytes())
     data[100] ^= 1
     path.write_bytes(data)
@@ -172,17 +176,17 @@ def test_damaged_index_is_reported_once_and_not_used(tmp_path: Path, name: str) 
     data = path.read_bytes()
     for at in [*range(0, len(data), 40), None]:
         path.write_bytes(b"" if at is None else data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        (note,) = _notes_of_answer(store, batch)
+        (note,) = _query_notes(store, batch)
         assert note.startswith("reading all results, because the index cannot be used: ")
         assert "codebatch index build --rebuild" in note
     build_index(store, batch)
-    assert _notes_of_answer(store, batch) == []
+    assert _query_notes(store, batch) == []
 
 
 def test_index_with_another_terms_version_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, batch = _make_indexed_batch(tmp_path, [[symbol("f")], [], [symbol("f")]])
     monkeypatch.setattr("codebatch.index.generations.TERMS_VERSION", TERMS_VERSION + 1)
-    assert _notes_of_answer(store, batch) == []
+    assert _query_notes(store, batch) == []
 
 
 def test_link_in_place_of_an_index_is_reported(tmp_path: Path) -> None:
@@ -190,13 +194,13 @@ def test_link_in_place_of_an_index_is_reported(tmp_path: Path) -> None:
     place = store.root / "indexes" / batch.id
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    (note,) = _notes_of_answer(open_store(store.root), batch)
+    (note,) = _query_notes(open_store(store.root), batch)
     assert note.startswith("reading all results, because the index cannot be used: ")
-    assert "remove" not in note, "the store is none the worse for it"
+    assert "remove" not in note, "the note suggests to remove an index that is a link"
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "record_filter",
     [
         RecordFilter(kinds=("symbol",), severities=("error",), path="a"),
         RecordFilter(names=("*",)),
@@ -211,12 +215,12 @@ def test_link_in_place_of_an_index_is_reported(tmp_path: Path) -> None:
         RecordFilter(where="("),
     ],
 )
-def test_filter_without_terms_uses_no_index(asked: RecordFilter) -> None:
-    assert index_lookups(asked) == ()
+def test_filter_without_terms_uses_no_index(record_filter: RecordFilter) -> None:
+    assert index_lookups(record_filter) == ()
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("record_filter", "positions"),
     [
         (RecordFilter(where="name == 'f' and line == 1"), [0]),
         (RecordFilter(where="code == 'E1'"), [1]),
@@ -228,18 +232,18 @@ def test_filter_without_terms_uses_no_index(asked: RecordFilter) -> None:
     ],
 )
 def test_filter_terms_narrow_the_search(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: RecordFilter, found: list[int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_filter: RecordFilter, positions: list[int]
 ) -> None:
     frame_lines(monkeypatch)
-    said: list[list[Record]] = [
+    records: list[list[Record]] = [
         [symbol("f")], [diagnostic("E1")], [calls("a.f")], [depends("a/b.py")], [metric("m", 8)], [metric("m", 9)],
     ]  # fmt: skip
-    store, batch = _make_indexed_batch(tmp_path, said)
+    store, batch = _make_indexed_batch(tmp_path, records)
     index, outputs = open_index(store, batch.id), current_outputs(batch)
     assert index is not None
     assert outputs is not None
     symbols = outputs.manifest.task_output("symbols")
     assert symbols is not None
-    narrowed = index.narrow_frames(symbols, index_lookups(asked))
-    assert [3 * shard + frame for shard, frames in enumerate(narrowed) for frame in frames or ()] == found
-    assert len(list(BatchRecords(store, batch, pytest.fail).iter_records("symbols", asked))) == 1
+    narrowed = index.narrow_frames(symbols, index_lookups(record_filter))
+    assert [3 * shard + frame for shard, frames in enumerate(narrowed) for frame in frames or ()] == positions
+    assert len(list(BatchRecords(store, batch, pytest.fail).iter_records("symbols", record_filter))) == 1

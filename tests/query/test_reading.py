@@ -1,4 +1,4 @@
-"""What is read for a question is counted, as it was read."""
+"""Tests of the counters of a query: they count what was read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.index.batches import diagnostic, make_saying, make_store, symbol
 
 SYMBOL_BYTES = len(msgspec.json.encode(symbol("f"))) + 1
 TASKS = ("symbols",)
-SAID: list[list[Record]] = [
+RECORDS: list[list[Record]] = [
     [symbol("f")],
     [symbol("g")],
     [diagnostic("c")],
@@ -28,13 +28,13 @@ SAID: list[list[Record]] = [
     [],
     [],
 ]
-"""Of three shards; the last one has no symbol."""
+"""The records of three shards. The last one has no symbol."""
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> BatchRecords:
     store = make_store(tmp_path)
-    batch = make_saying(store, len(SAID), {"symbols": SAID})
+    batch = make_saying(store, len(RECORDS), {"symbols": RECORDS})
     build_index(store, batch)
     return BatchRecords(store, batch, pytest.fail)
 
@@ -52,9 +52,9 @@ def test_reading_counts_whole_shards_without_an_index(records: BatchRecords) -> 
     assert records.reading == ReadCounters(shards=3, answered_from_counts=1, shards_read=2, matched=3)
     read = records.source.frames_read
     assert read.frames == 2
-    of_first = len(records.source.item_lines("symbols", 0) or b"")
-    assert (read.frames, of_first) == (3, SYMBOL_BYTES)
-    assert read.record_bytes > 4 * SYMBOL_BYTES, "an item is read with all of its frame"
+    first_length = len(records.source.item_lines("symbols", 0) or b"")
+    assert (read.frames, first_length) == (3, SYMBOL_BYTES)
+    assert read.record_bytes > 4 * SYMBOL_BYTES, "an item was read without the rest of its frame"
 
 
 def test_grouped_counts_read_only_undetermined_shards(records: BatchRecords) -> None:

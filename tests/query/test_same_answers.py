@@ -1,6 +1,6 @@
-"""Of three real codebases: the same answers by 1 worker and 3, without an index, with one, with an overlay, rebuilt.
+"""Test that queries of three real codebases have the same answers with 1 worker and 3, and with any index or none.
 
-The questions are generated, of what stands in the records. `CODEBATCH_TEST_QUESTIONS` says how many, of each codebase.
+The queries are generated from the records. `CODEBATCH_TEST_QUESTIONS` sets their number for each codebase.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 QUESTIONS = int(os.environ.get("CODEBATCH_TEST_QUESTIONS", "25"))
 CONFIGURED = '[index]\nbuild = "{}"\n[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n'
 
-# The directory, the file of it that is edited, and what is added to that.
+# The directory, its file that is edited, and the text appended to that file.
 CODEBASES: dict[str, tuple[Callable[[], Path], str, bytes]] = {
     "python": (
         lambda: corpora.sdist("Flask", "3.0.3") / "src", "flask/signals.py", b"\n\ndef f_new():\n    return abort(4)\n"
@@ -46,13 +46,15 @@ CODEBASES: dict[str, tuple[Callable[[], Path], str, bytes]] = {
     ),
 }  # fmt: skip
 OWN = {"diagnostic": ("severity", "code", "tool"), "symbol": ("name", "symbol_type"), "metric": ("metric",)}
-"""The filters of a kind that others have not."""
+"""Filters that only records of a kind have."""
 
 
 class Batches:
-    """Batches of one state of a tree each, that must answer the same, and what stands in the records of the last.
+    """Batches grouped by state of a tree, and the records of the last state.
 
-    Half of these, counted as often as that takes, are of the file that was edited: of what an overlay is.
+    Batches of a group must give equal answers.
+
+    Records of the edited file are repeated until they are half of all, because overlays contain them.
     """
 
     def __init__(self, states: Sequence[Sequence[Batch]], edited: str, notes: list[str]) -> None:
@@ -61,8 +63,8 @@ class Batches:
         for row in states[-1][0].outputs().result:
             self.rows.setdefault(row["kind"], []).append(row)
         for rows in self.rows.values():
-            of_edited = [row for row in rows if row.get("path") == edited]
-            rows += of_edited * (len(rows) // max(len(of_edited), 1))
+            edited_rows = [row for row in rows if row.get("path") == edited]
+            rows += edited_rows * (len(rows) // max(len(edited_rows), 1))
 
 
 @pytest.fixture(scope="module", params=CODEBASES)
@@ -98,80 +100,82 @@ def _run(directory: Path) -> None:
         CommandLine(directory)(*arguments, cwd=directory / str(jobs))
 
 
-class Asker:
-    """Asks at random for what stands in records."""
+class QueryGenerator:
+    """A generator of random queries about existing records."""
 
     def __init__(self, rows: Mapping[object, Sequence[JsonRecord]], chance: random.Random) -> None:
         self._rows = rows
-        self._chance = chance
+        self._random = chance
 
     def ask(self) -> tuple[str, dict[str, object]]:
-        """A method of a batch, and its arguments."""
-        return self._other() if self._happens(0.2) else self._noun(self._chance.choice(sorted(RECORD_TYPES_BY_NOUN)))
+        """Return a method of a batch and its arguments."""
+        return self._other() if self._happens(0.2) else self._noun(self._random.choice(sorted(RECORD_TYPES_BY_NOUN)))
 
     def _other(self) -> tuple[str, dict[str, object]]:
-        row, limit, kind = self._row("symbol"), self._chance.choice([None, 1, 2, 10]), self._several(RECORD_KINDS)
+        row, limit, kind = self._row("symbol"), self._random.choice([None, 1, 2, 10]), self._several(RECORD_KINDS)
         metric, target = self._row("metric")["metric"], self._row("edge")["target"]
         by = ["kind", "code", "severity", "lang", "path", "file", "dir", f"metric:{metric}"]
-        asked: dict[str, dict[str, object]] = {
-            "definitions": {"name": row[self._chance.choice(["name", "qualified"])]},
-            "callers": {"name": self._chance.choice([row["name"], target])},
+        arguments_by_method: dict[str, dict[str, object]] = {
+            "definitions": {"name": row[self._random.choice(["name", "qualified"])]},
+            "callers": {"name": self._random.choice([row["name"], target])},
             "outline": {"path": row["path"]},
             "impact": {"path": row["path"], "depth": limit},
-            "top": {"by": self._chance.choice(by), "limit": limit},
+            "top": {"by": self._random.choice(by), "limit": limit},
             "inspect": {"path": row["path"], "kind": kind},
             "inspect_line": {"path": row["path"], "line": row["line"], "kind": kind},
             **{name: {} for name in ("summary", "errors", "imports", "import_cycles")},
         }
-        method = self._chance.choice(list(asked))
-        return method, asked[method]
+        method = self._random.choice(list(arguments_by_method))
+        return method, arguments_by_method[method]
 
     def _noun(self, noun: str) -> tuple[str, dict[str, object]]:
-        """Three filters of what one record has, and a shape."""
+        """Return a query with up to three filters that match a record, and a shape."""
         kinds = [kind for kind in self._rows if f"{kind}s" == noun] or list(self._rows)
-        row = self._row(self._chance.choice(kinds))
+        row = self._row(self._random.choice(kinds))
         names = ["path", "lang", "task", *["where"] * 3, *OWN.get(str(row["kind"]), ()) * 2]
         if noun in ("outputs", "stats"):
             names.append("kind")
         elif noun != f"{row['kind']}s":
             row, names = {"path": row["path"]}, ["path", "lang", "task", "where"]
-        chosen = {self._chance.choice(names) for _ in range(3)}
-        asked = {name: self._filter(name, row) for name in sorted(chosen) if self._happens(0.6)}
+        chosen = {self._random.choice(names) for _ in range(3)}
+        filters = {name: self._filter(name, row) for name in sorted(chosen) if self._happens(0.6)}
         fields = [*row, "dir", *["lang"] * self._happens(0.1)]
         if noun == "stats":
-            return noun, {**asked, "by": self._chance.choice(fields)}
+            return noun, {**filters, "by": self._random.choice(fields)}
         shape: dict[str, object] = {
-            "sort": self._chance.choice(["", "-"]) + self._chance.choice(fields),
-            "limit": self._chance.randrange(1, 40),
-            "offset": self._chance.randrange(10),
+            "sort": self._random.choice(["", "-"]) + self._random.choice(fields),
+            "limit": self._random.randrange(1, 40),
+            "offset": self._random.randrange(10),
             "fields": self._several(fields),
         }
-        return noun, {**asked, **{name: value for name, value in shape.items() if self._happens(0.3)}}
+        return noun, {**filters, **{name: value for name, value in shape.items() if self._happens(0.3)}}
 
     def _filter(self, name: str, row: JsonRecord) -> object:
         match name:
             case "where":
                 return self._condition(row)
             case "path":
-                path, start = str(row["path"]), self._chance.randrange(9)
-                return self._chance.choice(
+                path, start = str(row["path"]), self._random.randrange(9)
+                return self._random.choice(
                     [path, path[start : start + 9], path[:start].upper(), f"*{path[-4:]}", "[a-m]*"]
                 )
             case "lang":
-                return self._several([str(each["lang"]) for each in self._rows["file"]])
+                return self._several([str(file["lang"]) for file in self._rows["file"]])
             case "task":
-                return self._chance.choice(
+                return self._random.choice(
                     ["symbols", "symbols", "lint", "analyze", "parse", "duplicates", "dependencies"]
                 )
             case "code" | "name":
-                text, other = str(row[name]), str(self._row(row["kind"])[name])
-                return self._chance.choice([text, f"{text[:3]}*", [text, other], [f"{other[:2]}*", text], "nope"])
+                text, other_text = str(row[name]), str(self._row(row["kind"])[name])
+                return self._random.choice(
+                    [text, f"{text[:3]}*", [text, other_text], [f"{other_text[:2]}*", text], "nope"]
+                )
             case _:
                 return self._several([str(row[name]), str(self._row(row["kind"])[name])])
 
     def _condition(self, row: JsonRecord) -> str:
-        condition = " and ".join(self._comparison(row) for _ in range(self._chance.choice([1, 2, 2, 3])))
-        match self._chance.randrange(8):
+        condition = " and ".join(self._comparison(row) for _ in range(self._random.choice([1, 2, 2, 3])))
+        match self._random.randrange(8):
             case 0:
                 return f"not ({condition})"
             case 1:
@@ -180,28 +184,28 @@ class Asker:
                 return condition
 
     def _comparison(self, row: JsonRecord) -> str:
-        field = self._chance.choice([name for name, value in row.items() if not isinstance(value, list)])
+        field = self._random.choice([name for name, value in row.items() if not isinstance(value, list)])
         value, name = row[field], "class_" if field == "class" else field
         if isinstance(value, str) and field != "kind" and self._happens(0.1):
             return f"{value[:3]!r} in {name}"
-        sign = self._chance.choice(["==", "!=", "<=", ">"]) if isinstance(value, int) or self._happens(0.1) else "=="
+        sign = self._random.choice(["==", "!=", "<=", ">"]) if isinstance(value, int) or self._happens(0.1) else "=="
         return f"{name} {sign} {value!r}"
 
     def _row(self, kind: object) -> JsonRecord:
-        return self._chance.choice(self._rows[kind])
+        return self._random.choice(self._rows[kind])
 
     def _several(self, texts: Sequence[str]) -> object:
-        return self._chance.choice([self._chance.choice(texts), [self._chance.choice(texts) for _ in range(2)]])
+        return self._random.choice([self._random.choice(texts), [self._random.choice(texts) for _ in range(2)]])
 
     def _happens(self, share: float) -> bool:
-        return self._chance.random() < share
+        return self._random.random() < share
 
 
 def _answered(batch: Batch, method: str, arguments: Mapping[str, object]) -> bytes:
     try:
         answer: Answer[object] = getattr(batch, method)(**arguments)
-        found = [*answer.result] if isinstance(answer, Records) else answer.result
-        return msgspec.json.encode((found, answer.completeness)).replace(batch.id.encode(), b"")
+        result = [*answer.result] if isinstance(answer, Records) else answer.result
+        return msgspec.json.encode((result, answer.completeness)).replace(batch.id.encode(), b"")
     except InvalidInput as error:
         return f"{error.message}; {error.hint}".encode()
     except CodebatchError as error:
@@ -211,7 +215,7 @@ def _answered(batch: Batch, method: str, arguments: Mapping[str, object]) -> byt
 @settings(max_examples=QUESTIONS, deadline=None, database=None, phases=[Phase.generate])
 @given(chance=st.randoms(use_true_random=True))
 def test_answers_are_the_same_for_any_workers_and_any_index(batches: Batches, chance: random.Random) -> None:
-    method, arguments = Asker(batches.rows, chance).ask()
+    method, arguments = QueryGenerator(batches.rows, chance).ask()
     for state in batches.states:
         answers = []
         for batch in state:

@@ -1,4 +1,4 @@
-"""In what order records come, which of them, and how they are counted: by tables, and as a sorted list has it."""
+"""Tests of sorting, slicing and grouping of records, as tables and compared with sorted lists."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _VALUES = st.lists(st.integers(0, 3) | st.sampled_from(["a", "b"]) | st.none())
 def test_sorted_slice_matches_the_slice_of_all_records(
     values: list[int | str | None], is_down: bool, offset: int, limit: int | None
 ) -> None:
-    """What is absent is last either way, and ties stay as they were."""
+    """Absent values are last in both directions, and ties keep their order."""
     records = _records(values)
     shape = AnswerShape(sort="-lines" if is_down else "lines", offset=offset, limit=limit)
-    there = [record for record in records if record["lines"] is not None]
-    ordered = sorted(there, key=lambda record: (isinstance(record["lines"], str), record["lines"]), reverse=is_down)
+    present = [record for record in records if record["lines"] is not None]
+    ordered = sorted(present, key=lambda record: (isinstance(record["lines"], str), record["lines"]), reverse=is_down)
     ordered += [record for record in records if record["lines"] is None]
     end = None if limit is None else offset + limit
     assert list(shape.arrange_records(iter(records), NO_LANGUAGES)) == ordered[offset:end]
 
 
 def test_severity_sorts_the_most_severe_first() -> None:
-    records: list[JsonRecord] = [{"kind": "diagnostic", "severity": each} for each in ("hint", "error", "info")]
+    records: list[JsonRecord] = [{"kind": "diagnostic", "severity": severity} for severity in ("hint", "error", "info")]
     ordered = AnswerShape(sort="severity").arrange_records(records, NO_LANGUAGES)
     assert [record["severity"] for record in ordered] == ["error", "info", "hint"]
 
@@ -68,17 +68,17 @@ def test_invalid_shape_is_rejected(shape: AnswerShape) -> None:
         shape.check(("file",))
 
 
-def _each(*values: int | str | None) -> list[tuple[JsonRecord, int]]:
+def _counted_once(*values: int | str | None) -> list[tuple[JsonRecord, int]]:
     return [(record, 1) for record in _records([*values])]
 
 
 def test_records_are_grouped_by_the_values_of_a_field() -> None:
-    found = group_records(_each(3, 1, None, 3, 2), "lines", NO_LANGUAGES)
-    assert found == Groups((("3", 2), ("1", 1), ("2", 1)), 1)
-    assert found.total == 5
-    assert group_records([(_records([3])[0], 2), *_each(3)], "lines", NO_LANGUAGES) == Groups((("3", 3),), 0)
-    assert group_records(_each(1, 2), "lang", {("1", None): "c"}) == Groups((("c", 1),), 1)
-    assert group_records(_each(1), "dir", NO_LANGUAGES) == Groups(((".", 1),), 0)
+    groups = group_records(_counted_once(3, 1, None, 3, 2), "lines", NO_LANGUAGES)
+    assert groups == Groups((("3", 2), ("1", 1), ("2", 1)), 1)
+    assert groups.total == 5
+    assert group_records([(_records([3])[0], 2), *_counted_once(3)], "lines", NO_LANGUAGES) == Groups((("3", 3),), 0)
+    assert group_records(_counted_once(1, 2), "lang", {("1", None): "c"}) == Groups((("c", 1),), 1)
+    assert group_records(_counted_once(1), "dir", NO_LANGUAGES) == Groups(((".", 1),), 0)
 
 
 def test_cell_renders_values_as_text() -> None:

@@ -1,4 +1,4 @@
-"""Both sources give the same answers of the same batch, and one that is not done says what is there."""
+"""Tests of record sources: merged and live outcomes give equal answers, and an unfinished batch has its results."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from tests.support.batches import FILE_TASKS, PROJECT, make_batch
 
 PATHS = [b"a", b"b", b"c", b"d", b"e"]
 FAILED = 3
-"""The item at which `lint` failed: the second of the second shard."""
+"""The item for which `lint` failed: the second of the second shard."""
 
 
 @pytest.fixture
 def batch(tmp_path: Path) -> BatchDir:
-    """Five items in three shards, the file tasks done."""
+    """A batch of five items in three shards, with its file tasks done."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, PATHS, shard_items=2)
     committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
@@ -57,7 +57,7 @@ def batch(tmp_path: Path) -> BatchDir:
     [(("parse",), 3), (("symbols",), 2), (("parse", "symbols"), 1), (("lint",), 0), (("graph",), 1), ((), 5)],
 )
 def test_files_done_of_a_running_batch_have_all_tasks_done(tmp_path: Path, tasks: tuple[str, ...], files: int) -> None:
-    """`lint` needs `symbols`, and `graph`, which is none of a file, both."""
+    """`lint` needs `symbols`. `graph`, a project task, needs both."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, PATHS, shard_items=5)
     plan = batch.plan()
@@ -87,7 +87,7 @@ def _merged(batch: BatchDir) -> RecordSource:
 
 
 def _commit_file_tasks(plan: Plan) -> Iterator[EncodedOutcome]:
-    """What the file tasks say, `parse` of the first shard in two pieces."""
+    """Yield the outcomes of the file tasks. `parse` of the first shard is in two parts."""
     for task in FILE_TASKS:
         for shard in plan.shards:
             cuts = [shard.start + 1] if task == "parse" and not shard.start else []
@@ -159,17 +159,17 @@ def test_items_without_an_outcome_are_open(batch: BatchDir) -> None:
 def test_task_states_report_the_progress_of_each_task(batch: BatchDir) -> None:
     store = open_store(RealFiles(), batch.root.parent.parent)
 
-    def told(task: str) -> tuple[str, int, int, int, int, int]:
+    def progress_of(task: str) -> tuple[str, int, int, int, int, int]:
         (row,) = (row for row in task_states(store, batch) if row.task_id == task)
         return row.status, row.files_done, row.files_failed, row.files_total, row.shards_done, row.shards_total
 
-    assert told("parse") == ("done", 5, 0, 5, 3, 3)
-    assert told("lint") == ("failed", 4, 1, 5, 3, 3)
+    assert progress_of("parse") == ("done", 5, 0, 5, 3, 3)
+    assert progress_of("lint") == ("failed", 4, 1, 5, 3, 3)
     _commit_project(batch, "graph", Digest("0" * 64))
-    assert told("graph") == ("pending", 0, 0, 1, 0, 1), "it was made of other inputs than there are now"
+    assert progress_of("graph") == ("pending", 0, 0, 1, 0, 1), "an outcome with outdated inputs counts as done"
     for path in (batch.root / "outcomes").glob(f"{batch.plan().shards[1].id}.*.symbols.r1"):
         path.unlink()
-    assert told("symbols") == ("running", 3, 0, 5, 2, 3)
+    assert progress_of("symbols") == ("running", 3, 0, 5, 2, 3)
 
 
 def test_unused_shard_is_not_read(batch: BatchDir) -> None:

@@ -1,4 +1,4 @@
-"""Which files are tests, by the names that runners of tests look for."""
+"""Tests of the recognition of test files by the names that test runners look for."""
 
 from __future__ import annotations
 

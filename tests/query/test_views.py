@@ -1,4 +1,4 @@
-"""Views for SQL: that each is what it says, whatever a directory or a file is called."""
+"""Tests of the views for SQL: their columns and rows, whatever the names of directories and files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def finding(line: int, path: str = "a.py") -> Diagnostic:
 
 
 def opened(directory: Path, *records: Record, strange: tuple[tuple[str, str], ...] = ()) -> duckdb.DuckDBPyConnection:
-    """All views over some records, which lie in two files."""
+    """Return a connection with all views over some records in two files."""
     lines = [msgspec.json.encode(record) + b"\n" for record in records]
     paths = []
     for number, part in enumerate((lines[::2], lines[1::2])):
@@ -72,8 +72,8 @@ def test_views_have_the_fields_of_their_records_with_defaults(tmp_path: Path) ->
     views = opened(tmp_path, metric, edge, SYMBOL)
     assert set(SQL_VIEWS) == {*RECORD_KINDS, "files", "functions", "findings"}
     for name, view in SQL_VIEWS.items():
-        told = views.execute(f"DESCRIBE {name}").fetchall()
-        assert [(column, type_) for column, type_, *_ in told] == list(view.columns)
+        described = views.execute(f"DESCRIBE {name}").fetchall()
+        assert [(column, type_) for column, type_, *_ in described] == list(view.columns)
     assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1, None, None, None)]
     assert views.execute("SELECT resolution, imported, is_module FROM edge").fetchall() == [(None, "", False)]
     assert views.execute("SELECT parameters, visibility FROM symbol").fetchall() == [([], "public")]
@@ -90,24 +90,30 @@ def test_views_display_escaped_paths_from_any_directory(tmp_path: Path) -> None:
 
 def test_files_view_has_a_row_with_metrics_and_finding_counts(tmp_path: Path) -> None:
     numbers = [Metric(path="a.py", metric=name, value=value) for name, value in (("code", 7), ("complexity", 0))]
-    other = msgspec.structs.replace(FILE, path="b")
-    views = opened(tmp_path, FILE, other, *numbers, finding(1), finding(2))
-    asked = "SELECT path, lines, code, complexity, max_nesting, errors, hints FROM files ORDER BY path"
-    assert views.execute(asked).fetchall() == [("a.py", 9, 7, 0, 0, 2, 0), ("b", 9, None, None, None, 0, 0)]
+    other_file = msgspec.structs.replace(FILE, path="b")
+    views = opened(tmp_path, FILE, other_file, *numbers, finding(1), finding(2))
+    query = "SELECT path, lines, code, complexity, max_nesting, errors, hints FROM files ORDER BY path"
+    assert views.execute(query).fetchall() == [("a.py", 9, 7, 0, 0, 2, 0), ("b", 9, None, None, None, 0, 0)]
 
 
 def test_functions_view_has_a_row_with_metrics_and_symbol(tmp_path: Path) -> None:
-    def told(metric: str, value: int, symbol: str = "f", line: int = 2) -> Metric:
+    def metric_of(metric: str, value: int, symbol: str = "f", line: int = 2) -> Metric:
         return Metric(path="a.py", metric=metric, value=value, symbol=symbol, line=line)
 
-    one, other = (told("complexity", value, "f.<anonymous>", 5) for value in (4, 2))
-    twice = [msgspec.structs.replace(one, end_line=6), msgspec.structs.replace(other, end_line=5)]
-    unknown = told("complexity", 1, "g", 7)
+    hardest, simpler = (metric_of("complexity", value, "f.<anonymous>", 5) for value in (4, 2))
+    twice = [msgspec.structs.replace(hardest, end_line=6), msgspec.structs.replace(simpler, end_line=5)]
+    unknown = metric_of("complexity", 1, "g", 7)
     views = opened(
-        tmp_path, SYMBOL, told("complexity", 1), told("parameters", 3), *twice, unknown, told("code", 9, symbol="")
+        tmp_path,
+        SYMBOL,
+        metric_of("complexity", 1),
+        metric_of("parameters", 3),
+        *twice,
+        unknown,
+        metric_of("code", 9, symbol=""),
     )
-    asked = "SELECT symbol, line, end_line, name, symbol_type, complexity, cognitive, parameters, count FROM functions"
-    assert views.execute(f"{asked} ORDER BY line").fetchall() == [
+    query = "SELECT symbol, line, end_line, name, symbol_type, complexity, cognitive, parameters, count FROM functions"
+    assert views.execute(f"{query} ORDER BY line").fetchall() == [
         ("f", 2, 9, "f", "function", 1, 0, 3, 1),
         ("f.<anonymous>", 5, 6, "<anonymous>", "function", 4, 0, 0, 2),
         ("g", 7, None, None, None, 1, 0, 0, 1),
@@ -119,8 +125,8 @@ def test_functions_view_includes_properties(tmp_path: Path, symbol_type: SymbolT
     symbol = msgspec.structs.replace(SYMBOL, symbol_type=symbol_type, qualified="C.f")
     number = Metric(path="a.py", metric="complexity", value=1, symbol="C.f", line=2)
     views = opened(tmp_path, FILE, symbol, number, finding(3))
-    asked = "SELECT end_line, name, symbol_type, visibility FROM functions"
-    assert views.execute(asked).fetchall() == [(9, "f", symbol_type, "public")]
+    query = "SELECT end_line, name, symbol_type, visibility FROM functions"
+    assert views.execute(query).fetchall() == [(9, "f", symbol_type, "public")]
     assert views.execute("SELECT symbol, symbol_line FROM findings").fetchall() == [("C.f", 2)]
 
 
@@ -128,8 +134,8 @@ def test_findings_view_has_the_innermost_function(tmp_path: Path) -> None:
     inner = msgspec.structs.replace(SYMBOL, qualified="f.g", line=4, end_line=5)
     class_ = msgspec.structs.replace(SYMBOL, qualified="C", symbol_type="class", line=4)
     views = opened(tmp_path, FILE, SYMBOL, inner, class_, *map(finding, (1, 3, 4, 4, 9)), finding(3, "b.py"))
-    asked = "SELECT path, line, lang, symbol, symbol_line FROM findings ORDER BY ALL"
-    assert views.execute(asked).fetchall() == [
+    query = "SELECT path, line, lang, symbol, symbol_line FROM findings ORDER BY ALL"
+    assert views.execute(query).fetchall() == [
         ("a.py", 1, "python", None, None),
         ("a.py", 3, "python", "f", 2),
         ("a.py", 4, "python", "f.g", 4),

@@ -1,4 +1,4 @@
-"""The status of a work batch, also if parts are damaged or attempts end during the query."""
+"""Tests of the status of a work batch, also if files are damaged or attempts end during the query."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def test_damaged_outcomes_are_named_up_to_a_limit_and_counted(tmp_path: Path) ->
     line("work", "run")
     for path in tmp_path.glob(".codebatch/batches/*/outcomes/*"):
         write(path, "{}")
-    damaged = [told for told in line("status").notes.splitlines() if told.startswith("damaged:")]
-    assert [name for told in damaged for name in names if name in told] == names[:TASKS_NAMED_MAX]
+    damaged = [note for note in line("status").notes.splitlines() if note.startswith("damaged:")]
+    assert [name for note in damaged for name in names if name in note] == names[:TASKS_NAMED_MAX]
     assert damaged[TASKS_NAMED_MAX:] == ["damaged: the outcomes of 2 more tasks cannot be read either"]
 
 
 def test_attempt_that_ends_during_a_status_query_is_not_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Goal: who lives is asked before what ended is read. Method: all ends right before that is asked."""
+    """Liveness must be read before outcomes. All attempts end immediately before liveness is read."""
     write(tmp_path / "work.toml", '[tasks.long]\nrun = "touch began; while [ ! -e go ]; do sleep 0.02; done"\n')
     process = CommandLine(tmp_path).start("work", "run")
     wait_until((tmp_path / "began").exists, "it has begun")
@@ -57,5 +57,5 @@ def test_attempt_that_ends_during_a_status_query_is_not_interrupted(
         return read_leases(reader, places, listed)
 
     monkeypatch.setattr("codebatch.query.status.work_status.read_leases", read_late)
-    stands = _read_status(tmp_path)
-    assert (stands.counts, stands.is_stalled) == ({"DONE": 1}, False)
+    status = _read_status(tmp_path)
+    assert (status.counts, status.is_stalled) == ({"DONE": 1}, False)

@@ -1,4 +1,4 @@
-"""Contents of a report that a test fills in."""
+"""Small report contents for tests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from codebatch.report.tree import cut_tree
 
 
 def file(path: str, code: int = 10, **metrics: int) -> FileSums:
-    """A file, with its numbers."""
+    """Return a Python file with its metrics."""
     return FileSums(key=path.encode(), path=path, language="python", metrics={"code": code, **metrics})
 
 
 def contents(tree: ReportTree | None = None, title: str = "made", *, incomplete: str = "") -> ReportContents:
-    """A report of nothing but a tree."""
+    """Return a report that has a tree and no other contents."""
     return ReportContents(
         title=title,
         batch_id="batch-1",

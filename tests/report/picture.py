@@ -1,6 +1,7 @@
-"""Make the picture of a report that README shows: `python -m tests.report.picture DIRECTORY` writes .github/report.png.
+"""Create the screenshot of a report for the README.
 
-DIRECTORY is the project to analyse. The picture is of a real report in a real browser, 1,280 pixels wide.
+`python -m tests.report.picture DIRECTORY` writes .github/report.png. DIRECTORY is the project to analyse. The
+screenshot shows a real report in a real browser and is 1,280 pixels wide.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .browser import browse
+from tests.support.browser import browse
 
 PICTURE = Path(__file__).parents[2] / ".github" / "report.png"
 BYTES_MAX = 200_000
 
 
 def main(directory: str) -> None:
-    """Analyse a directory in a store of its own, and write the picture. Raises SystemExit if it is too large."""
+    """Analyse a directory in a separate store and write the screenshot. Raises SystemExit if the file is too large."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         store, page_path = f"{scratch}/store", Path(scratch) / "report.html"
         codebatch = [sys.executable, "-m", "codebatch", "--store", store, "-q"]

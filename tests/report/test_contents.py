@@ -1,4 +1,4 @@
-"""What a report holds: the tree cut to bounds without losing a line, and the matrix with its cycles."""
+"""Contents of a report: trees that are cut without losing lines of code, and the matrix of imports with its cycles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ PATHS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map("/
 
 
 def _sizes_by_path(tree: ReportTree) -> dict[str, tuple[int, int]]:
-    """Files and lines of code by path; of what stands for several files that of its directory, and a slash."""
+    """Return the numbers of files and of lines of code by path.
+
+    A row that stands for several files has the path of their directory, with a trailing slash.
+    """
     paths = [""]
     for name, parent in list(zip(tree.names, tree.parents, strict=True))[1:]:
         paths.append(f"{paths[parent]}/{name}")
@@ -54,7 +57,7 @@ def test_cut_tree_preserves_totals_and_respects_limits(paths: list[str], nodes: 
     tree = cut_tree(files, ReportLimits(nodes=nodes), None)
     assert len(tree.names) <= max(nodes, 2)
     assert sum(tree.files) == len(files)
-    assert sum(tree.code) == sum(each["code"] for each in files)
+    assert sum(tree.code) == sum(file_sums["code"] for file_sums in files)
     assert all(parent < place for place, parent in enumerate(tree.parents) if place)
     assert {len(column) for column in msgspec.to_builtins(tree).values() if column is not None} - {
         len(tree.names)
@@ -99,10 +102,10 @@ def test_group_files_splits_directories_up_to_the_limit() -> None:
 
 @given(PATHS, st.integers(1, 20))
 def test_group_files_assigns_every_file_to_one_of_few_parents(paths: list[str], most: int) -> None:
-    found = group_files(paths, most)
-    assert found.keys() == set(paths)
-    assert len(set(found.values())) <= most
-    assert all(directory == "." or path.startswith(f"{directory}/") for path, directory in found.items())
+    groups = group_files(paths, most)
+    assert groups.keys() == set(paths)
+    assert len(set(groups.values())) <= most
+    assert all(directory == "." or path.startswith(f"{directory}/") for path, directory in groups.items())
 
 
 def test_long_text_is_cut_at_the_end_and_a_path_at_the_front() -> None:

@@ -1,4 +1,4 @@
-"""A report in a real browser: a hostile tree is text, nothing is asked of a network, keys work, nothing overflows."""
+"""A report in a real browser: hostile trees are shown as text, no network is used, keys work, nothing overflows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.report.page import encode_page
+from tests.support.browser import CHROMIUM, Page, browse
 from tests.support.command_line import CommandLine, write
 
-from .browser import CHROMIUM, Page, browse
 from .made import contents
 
 pytestmark = [
@@ -24,7 +24,7 @@ STEEP = "def steep(a):\n    if a:\n        for b in a:\n            while b:\n  
 
 
 def make_hostile(root: Path) -> Path:
-    """A tree whose names and contents are markup, and steer."""
+    """Create a tree whose names and contents contain markup and control characters."""
     for place, name in enumerate(
         [
             "<script>alert(1)<",
@@ -111,13 +111,13 @@ def test_tree_map_is_navigated_by_keys(report: Path, page: Page) -> None:
     first = page.ask("document.activeElement.getAttribute('aria-label')")
     page.press("ArrowRight")
     assert page.ask("document.activeElement.getAttribute('aria-label')") != first
-    told = page.ask("document.querySelector('#tree .facts').textContent")
+    facts = page.ask("document.querySelector('#tree .facts').textContent")
     page.press("Enter")
     assert page.ask(here) != root
     assert page.ask("document.querySelector('#tree').contains(document.activeElement)")
     page.press("Escape")
     assert page.ask(here) == root
-    assert "lines of code" in told
+    assert "lines of code" in facts
 
 
 def test_key_press_sorts_tables_and_switches_the_theme(report: Path, page: Page) -> None:
@@ -137,14 +137,14 @@ def test_switch_includes_test_files(report: Path, page: Page) -> None:
     page.open(report)
     rows = "[...document.querySelectorAll('#functions tbody .path')].map((each) => each.textContent)"
     assert page.ask(rows)
-    assert not any("test_it.py" in each for each in page.ask(rows))
+    assert not any("test_it.py" in path for path in page.ask(rows))
     page.ask("document.querySelector('.switches input').click()")
-    assert any("test_it.py" in each for each in page.ask(rows))
+    assert any("test_it.py" in path for path in page.ask(rows))
     assert page.ask(
         "[...document.querySelectorAll('#hotspots .path')].some((e) => e.textContent.includes('test_it.py'))"
     )
     page.ask("document.querySelector('.switches input').click()")
-    assert not any("test_it.py" in each for each in page.ask(rows))
+    assert not any("test_it.py" in path for path in page.ask(rows))
     links = "[...document.querySelectorAll('a.tile, .cards a')].map((each) => each.getAttribute('href'))"
     assert all(page.ask(f"!!document.querySelector('{link}')") for link in page.ask(links))
 
@@ -155,9 +155,9 @@ def test_incomplete_report_marks_every_empty_list_as_so_far(page: Page, tmp_path
     assert page.ask("document.querySelector('[role=alert]').textContent").startswith(
         "Incomplete: 3% of the batch is done"
     )
-    said = page.ask("[...document.querySelectorAll('.none, .tile dt')].map((each) => each.textContent)")
-    assert len(said) > 8
-    assert [each for each in said if "so far" not in each] == []
+    texts = page.ask("[...document.querySelectorAll('.none, .tile dt')].map((each) => each.textContent)")
+    assert len(texts) > 8
+    assert [text for text in texts if "so far" not in text] == []
 
 
 def test_page_can_be_printed(report: Path, page: Page) -> None:

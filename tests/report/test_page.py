@@ -1,4 +1,4 @@
-"""The page of a report: text of a tree stays in it, its policy allows its own parts alone, colours can be read."""
+"""The page of a report: text of a tree stays text, the policy allows only the page's own parts, colors are readable."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ HOSTILE = ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "{{scrip
 
 
 class _Elements(HTMLParser):
-    """What a parser of HTML makes of a page: its tags, and what is in each script and style."""
+    """The tags of a page, and the contents of its scripts and styles."""
 
     def __init__(self, page: bytes) -> None:
         super().__init__()
         self.tags: list[str] = []
-        self.held: list[tuple[str, str]] = []
+        self.contents_of_tags: list[tuple[str, str]] = []
         self.policy = ""
         self.feed(page.decode())
 
@@ -39,7 +39,7 @@ class _Elements(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.tags and self.tags[-1] in ("script", "style") and data.strip():
-            self.held.append((self.tags[-1], data))
+            self.contents_of_tags.append((self.tags[-1], data))
 
 
 @given(st.text() | st.sampled_from(HOSTILE))
@@ -56,14 +56,14 @@ def test_text_does_not_affect_the_elements_of_the_page(text: str) -> None:
         for name in (text, "plain")
     )
     assert hostile.tags == plain.tags
-    assert [held for held in hostile.held if not held[1].startswith('{"')] == [
-        held for held in plain.held if not held[1].startswith('{"')
+    assert [part for part in hostile.contents_of_tags if not part[1].startswith('{"')] == [
+        part for part in plain.contents_of_tags if not part[1].startswith('{"')
     ]
 
 
 def test_security_policy_allows_only_the_script_and_style_of_the_page() -> None:
     page = _Elements(encode_page(contents()))
-    (_, style), (_, data), (_, script) = page.held
+    (_, style), (_, data), (_, script) = page.contents_of_tags
     assert json.loads(data)["title"] == "made"
     digests = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (script, style)]
     assert page.policy == (
@@ -73,7 +73,7 @@ def test_security_policy_allows_only_the_script_and_style_of_the_page() -> None:
 
 
 def test_script_creates_no_markup_or_address_from_text() -> None:
-    script = _Elements(encode_page(contents())).held[-1][1]
+    script = _Elements(encode_page(contents())).contents_of_tags[-1][1]
     made = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(|XMLHttpRequest|import\("
     assert re.findall(made, script) == []
     assert set(re.findall(r"\b(?:href|src|action)\b: *([^ ]+)", script)) == {"`#${id}`"}
@@ -86,22 +86,22 @@ def _luminance(color: str) -> float:
 
 
 def _contrast(one: str, other: str) -> float:
-    """As WCAG 2.2 has it."""
+    """Return the contrast ratio of two colors as WCAG 2.2 defines it."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_contrast_is_sufficient_and_steps_differ_in_lightness(scheme: str) -> None:
-    style = _Elements(encode_page(contents())).held[0][1]
+    style = _Elements(encode_page(contents())).contents_of_tags[0][1]
     light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in style.split("data-theme")[:2])
     colors = light if scheme == "light" else {**light, **dark}
     pairs = [(ink, ground) for ink in ("ink", "muted") for ground in ("page", "raised", "sunken")]
     pairs += [(ink, ground) for ink in ("accent", "error", "warning", "info", "hint") for ground in ("page", "raised")]
     pairs += [(f"t{step}", f"s{step}") for step in range(6)] + [("b-ink", f"b{step}") for step in (1, 2, 3)]
     pairs += [("cycle-ink", "cycle"), ("cycle-soft-ink", "cycle-soft"), ("mark-ink", "mark"), ("accent-ink", "accent")]
-    assert {pair: round(found, 2) for pair in pairs if (found := _contrast(*map(colors.__getitem__, pair))) < 4.5} == {}
-    # Whoever sees no hues sees these still.
+    assert {pair: round(ratio, 2) for pair in pairs if (ratio := _contrast(*map(colors.__getitem__, pair))) < 4.5} == {}
+    # The steps must be distinguishable without hues.
     steps = [_luminance(colors[f"s{step}"]) for step in range(6)]
     assert steps == sorted(steps, reverse=scheme == "light")
     assert all(_contrast(colors[f"s{step}"], colors[f"s{step + 1}"]) > 1.15 for step in range(5))

@@ -1,4 +1,4 @@
-"""What works on simulated commands, and what goes wrong with it."""
+"""The workers of simulated commands, and their faults."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from codebatch.scheduling.work.events import AttemptOutcome, StartCommand
 
 @dataclass
 class Worker:
-    """A worker process. `at` is how far it is with what it was given, `behind` what it was given besides.
+    """A worker process. `at` is the phase of its current command; `behind` are the commands queued behind it.
 
-    `held` is what it ended and has not told; `known` what its coordinator knows that it is at.
+    `held` are ended commands that it has not reported. `known` is its current command as its coordinator knows it.
     """
 
     holder: int
@@ -32,7 +32,7 @@ class Worker:
     given: list[StartCommand] = field(default_factory=list)
 
     def give(self, start: StartCommand) -> None:
-        """It is to begin a command."""
+        """Assign a command to the worker."""
         self.start, self.at = start, "given"
         self.asks, self.questions, self.told_to_end = None, 0, ""
         self.given.append(start)
@@ -40,7 +40,7 @@ class Worker:
 
 @dataclass
 class Faults:
-    """What goes wrong, as probabilities a step; and what a careless program would do otherwise."""
+    """The probabilities of faults per step, and switches for planted bugs."""
 
     coordinator: float = 0.0
     worker: float = 0.0
@@ -54,13 +54,13 @@ class Faults:
 
 
 def end_of(start: StartCommand, ending: str, rng: random.Random) -> AttemptOutcome:
-    """How an attempt ends: why it failed is drawn."""
+    """Return the outcome of an attempt. If it fails, the reason is drawn."""
     type_ = "cancelled" if ending == "unbegun" else ending
     reason = rng.choice(("exit", "exit", "exit", "stall", "start", "limited")) if type_ == "failed" else None
     return AttemptOutcome(
         item=start.item,
         round=start.round,
-        type=type_,  # type: ignore[arg-type] # It is one.
+        type=type_,  # type: ignore[arg-type] # The remaining endings are outcome types.
         reason="unbegun" if ending == "unbegun" else reason,  # type: ignore[arg-type]
         epoch=start.epoch,
         question=digest_bytes(repr(start).encode()) if type_ == "blocked" else Digest(""),

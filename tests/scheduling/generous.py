@@ -1,4 +1,4 @@
-"""Runs that are as long as there is something to give: small worlds see few else."""
+"""Assignments of maximal length. Small simulated worlds would rarely have long assignments otherwise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from codebatch.scheduling.work.prefetch import PREFETCHED_COMMANDS_MAX, Prefetch
 
 
 class GenerousRuns(PrefetchedCommands):
-    """Gives all at once, to whoever is first."""
+    """A prefetch policy that assigns all waiting commands to the first worker."""
 
     def assignment_length(self, waiting: int, slots: int) -> int:
         return PREFETCHED_COMMANDS_MAX

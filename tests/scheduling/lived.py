@@ -1,4 +1,4 @@
-"""A simulated world, lived out and checked all the way."""
+"""Simulated batches of commands that run to their end, with checks after every step."""
 
 from __future__ import annotations
 
@@ -16,71 +16,75 @@ STATES_OVER = (CommandState.READY, CommandState.RUNNING, CommandState.WAITING)
 
 
 class CheckedWorld(World):
-    """A world that knows what must hold in it."""
+    """A world with checks of its invariants."""
 
     def is_at_rest(self) -> bool:
-        """Whether the coordinator is through, and nobody of its own has anything to say."""
-        return self.end is not None and not self.inbox and all(one.start is None for one in self.mine.values())
+        """Return whether the coordinator has ended, and its workers are idle and have no undelivered messages."""
+        return self.end is not None and not self.inbox and all(worker.start is None for worker in self.mine.values())
 
     def check(self) -> None:
-        """What holds whenever a coordinator is through."""
+        """Check the invariants of a batch whose coordinator has ended."""
         if isinstance(self.end, EndBroken | EndDrained):
             return
         assert all(used == 0 for used in self.used().values()), f"tokens are left: {self.used()}"
         states = [self.conductor.state(item) for item in range(self.count)]
         assert not set(states) & set(STATES_OVER), states
-        verdict = self.conductor.batch_state()
-        assert verdict not in (BatchState.RUNNING, BatchState.PENDING), verdict
+        batch_state = self.conductor.batch_state()
+        assert batch_state not in (BatchState.RUNNING, BatchState.PENDING), batch_state
         is_stopped = self.agenda.on_failure == "stop" and CommandState.FAILED in states
         is_stopped = is_stopped or self.conductor.is_expired
         for item, state in enumerate(states):
             if state is CommandState.PENDING and not is_stopped:
                 waits = (CommandState.PENDING, CommandState.BLOCKED, CommandState.CANCELLED)
-                assert any(states[need.item] in waits for need in self.agenda.needs[item]), "it waits for nothing"
+                assert any(states[need.item] in waits for need in self.agenda.needs[item]), (
+                    f"the pending item {item} waits for nothing"
+                )
 
     def used(self) -> dict[str, int]:
-        """How much of each pool is taken."""
+        """Return the number of tokens of each pool that are in use."""
         return dict(self.conductor._queue.used)
 
     def check_tokens(self) -> None:
-        """Nothing is taken that there is not, but by what was adopted; an exclusive command runs alone."""
-        assert min(self.used().values()) >= 0, "more is given back than was taken"
+        """Check that no pool is overdrawn, except by adopted commands, and that an exclusive command runs alone."""
+        assert min(self.used().values()) >= 0, "more tokens were returned than were taken"
         if self.conductor.adopted_items or any(isinstance(request.body, Set) for request in self.requests):
             return
         over = {pool for pool, used in self.used().items() if used > self.agenda.capacity[pool]}
-        assert not over, f"more is taken of {over} than there is"
+        assert not over, f"more tokens of {over} are in use than exist"
         active = [worker.start.item for worker in self.mine.values() if worker.start and not worker.asks]
-        assert len(active) <= self.agenda.capacity[SLOTS_POOL], "more run at once than may"
-        assert len(active) < 2 or not any(self.agenda.policies[item].exclusive for item in active), "not alone"
+        assert len(active) <= self.agenda.capacity[SLOTS_POOL], "more commands run at once than allowed"
+        assert len(active) < 2 or not any(self.agenda.policies[item].exclusive for item in active), (
+            "an exclusive command does not run alone"
+        )
 
     def check_starts(self) -> None:
-        """At most once where that was asked for, and no more restarts than were allowed."""
+        """Check that no command was started more often than its policy allows."""
         for (item, round_), count in self.execs.items():
             policy = self.agenda.policies[item]
             most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
             most += len(self.stops(item))
-            assert count <= most, f"item {item} was begun {count} times in round {round_}"
+            assert count <= most, f"item {item} was started {count} times in round {round_}"
 
     def check_fold(self) -> None:
-        """Who reads the disk comes to the states of the conductor that runs, once it has heard all."""
+        """Check that a conductor made from the disk has the states of the running one, if that has read everything."""
         self._look_at_foreign()
         is_quiet = not self.inbox and self.conductor.handled_request_count == len(self.requests)
         if not is_quiet or self.conductor.adopted_items or any(worker.start for worker in self.workers.values()):
             return
         fresh = self.fresh()
         for item in range(self.count):
-            mine, theirs = self.conductor.state(item), fresh.state(item)
-            if (mine, theirs) == (CommandState.READY, CommandState.WAITING):
-                continue  # Who comes anew waits anew.
+            running, stored = self.conductor.state(item), fresh.state(item)
+            if (running, stored) == (CommandState.READY, CommandState.WAITING):
+                continue  # A new conductor starts the delay again.
             if fresh.last_epoch(item) > self.conductor.last_epoch(item):
-                continue  # A lease of which it hears once it wants it.
-            if theirs is CommandState.RUNNING and None in [self.registers.get((item, r), "") for r in range(1, 100)]:
-                continue  # That its worker is through with it stood in what cannot be read.
-            assert mine is theirs, f"item {item} is {mine.value} here, {theirs.value} by the disk"
+                continue  # The running conductor learns of the new lease only when it wants to lease the item.
+            if stored is CommandState.RUNNING and None in [self.registers.get((item, r), "") for r in range(1, 100)]:
+                continue  # The outcome that ended the attempt is unreadable.
+            assert running is stored, f"item {item} is {running.value} in memory, {stored.value} according to the disk"
 
 
 def live_out(world: CheckedWorld, *, drains: bool = False) -> None:
-    """Let a world go on until coordinators are through a few times, and check it all the way."""
+    """Run a world until three coordinators have ended, and check it after every step."""
     world.begin()
     for step in range(STEPS_MAX):
         world.step()
@@ -100,9 +104,11 @@ def live_out(world: CheckedWorld, *, drains: bool = False) -> None:
             if len(world.ends) >= 3:
                 return
             last = dict(sorted(world.registers))
-            again = [
+            reopened = [
                 item for item in last if world.conductor.state(item) in (CommandState.FAILED, CommandState.CANCELLED)
             ]
-            world.write(Open(rounds={world.agenda.ids[item]: last[item] for item in again}))
+            world.write(Open(rounds={world.agenda.ids[item]: last[item] for item in reopened}))
             world.begin()
-    raise AssertionError(f"no end: {[world.conductor.state(item).value for item in range(world.count)]}")
+    raise AssertionError(
+        f"the batch does not end: {[world.conductor.state(item).value for item in range(world.count)]}"
+    )

@@ -1,4 +1,4 @@
-"""What outlives every process of a world of commands: registers, leases, and what people asked."""
+"""The disk of a simulated batch of commands, which outlives every process: registers, leases and requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.scheduling.faults import Faults
 
 
 class SharedDisk:
-    """The disk, and people who write requests to it."""
+    """The disk, and users who write random requests to it."""
 
     random: random.Random
     faults: Faults
@@ -37,36 +37,37 @@ class SharedDisk:
     requests: list[Request]
 
     def concluded(self) -> OutcomesConcluded:
-        """What the registers say."""
-        known = [one for one in self.registers.values() if one is not None]
-        return OutcomesConcluded(known, [place for place, one in self.registers.items() if one is None])
+        """Return the content of all registers: outcomes, and places of unreadable registers."""
+        outcomes = [outcome for outcome in self.registers.values() if outcome is not None]
+        return OutcomesConcluded(outcomes, [place for place, outcome in self.registers.items() if outcome is None])
 
     def epochs(self) -> dict[int, int]:
-        """The highest epoch of each item, by leases alone."""
-        found: dict[int, int] = {}
+        """Return the highest epoch of each item according to its leases."""
+        highest: dict[int, int] = {}
         for item, epoch in self.leases:
-            found[item] = max(epoch, found.get(item, 0))
-        return found
+            highest[item] = max(epoch, highest.get(item, 0))
+        return highest
 
-    def commit(self, one: AttemptOutcome) -> None:
-        """Link a register: the first one wins, be it that its bytes say nothing."""
-        place = one.item, one.round
+    def commit(self, outcome: AttemptOutcome) -> None:
+        """Link a register. The first link wins, even if its content is unreadable."""
+        place = outcome.item, outcome.round
         if place not in self.registers and self.random.random() < self.faults.torn:
             self.registers[place] = None
         if place in self.registers and self.registers[place] is None:
             return
-        assert place not in self.registers, f"a second end of round {place}"
-        self.registers[place] = one
+        assert place not in self.registers, f"the attempt {place} has a second end"
+        self.registers[place] = outcome
 
     def has_end(self, item: int, epoch: int) -> bool:
-        return any(one is not None and one.item == item and one.epoch >= epoch for one in self.registers.values())
+        outcomes = [outcome for outcome in self.registers.values() if outcome is not None]
+        return any(outcome.item == item and outcome.epoch >= epoch for outcome in outcomes)
 
     def ask(self) -> None:
-        """Somebody asks something."""
+        """Write a random request."""
         self.write(self._body())
 
     def write(self, body: RequestBody) -> None:
-        """Make a request the next one."""
+        """Append a request."""
         self.requests.append(Request(RequestHead(n=len(self.requests) + 1, at_ns=0, by="somebody"), body))
 
     def _body(self) -> RequestBody:
@@ -81,8 +82,10 @@ class SharedDisk:
             return Cancel(attempts=running if self.random.random() < 0.5 else {})
         if kind == "a":
             known = self.registers.get((item, last))
-            ours = coordinator_question_digest(self.random.choice(("interrupted", "stall", "exhausted")), id_, last)
-            question = known.question if known is not None and known.question else ours
+            coordinator_question = coordinator_question_digest(
+                self.random.choice(("interrupted", "stall", "exhausted")), id_, last
+            )
+            question = known.question if known is not None and known.question else coordinator_question
             text = self.random.choice(("again", "failed", "done", "perhaps"))
             return Answer(task=id_, round=last, question=question, text=text)
         if kind == "s":

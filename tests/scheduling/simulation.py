@@ -1,8 +1,8 @@
 """A simulator of whole runs: sessions, workers and registers in memory, one seeded random choice at a time.
 
-It drives the very `AnalysisSession` and `OutcomeLedger` that a coordinator drives. Workers are state machines that
-lease, work item by item, commit and report; kills fall between any two of those steps, messages may be undelivered when
-they do. Registers are a dictionary that never replaces a key, which is all that link(2) promises.
+The simulator drives the real `AnalysisSession` and `OutcomeLedger`. Workers are state machines that lease a unit, work
+item by item, commit and report. A kill can fall between any two of these steps, and messages may then be undelivered.
+Registers are a dictionary whose keys are never replaced, which is the only guarantee of link(2).
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ REPORT_SECONDS = (0.1, 1.0, 20.0)
 
 @dataclass(slots=True)
 class Disk:
-    """What all processes share: write-once registers, leases by epoch, and which holders are alive."""
+    """The state that all processes share: write-once registers, leases by epoch, and live holders."""
 
     registers: dict[OutcomeRegister, Commit] = field(default_factory=dict)
     leases: dict[tuple[ShardId, int, int], HolderId] = field(default_factory=dict)
     live: set[HolderId] = field(default_factory=set)
 
     def link(self, commit: Commit, outcomes: tuple[TaskOutcome, ...]) -> Commit:
-        """Publish some outcomes of a commit; returns what won."""
+        """Publish some outcomes of a commit. Return a commit with those whose registers were free."""
         won = []
         for outcome in outcomes:
             register = OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round)
@@ -83,17 +83,17 @@ class Disk:
         return Commit(segment=commit.segment, epoch=commit.epoch, round=commit.round, outcomes=tuple(won))
 
     def highest(self) -> dict[UnitKey, tuple[int, HolderId]]:
-        """The last epoch of every unit and who holds it."""
-        found: dict[UnitKey, tuple[int, HolderId]] = {}
+        """Return the last epoch of every unit and its holder."""
+        highest: dict[UnitKey, tuple[int, HolderId]] = {}
         for (shard, start, epoch), holder in self.leases.items():
-            if epoch > found.get((shard, start), (0, HolderId("")))[0]:
-                found[shard, start] = (epoch, holder)
-        return found
+            if epoch > highest.get((shard, start), (0, HolderId("")))[0]:
+                highest[shard, start] = (epoch, holder)
+        return highest
 
 
 @dataclass(slots=True)
 class SimulatedWorker:
-    """A worker process: idle, or at an item of a unit."""
+    """A worker process, which is idle or processes an item of a unit."""
 
     id: WorkerId
     holder: HolderId
@@ -133,7 +133,7 @@ class SimulatedCoordinator:
         return self.driver.end
 
     def step(self, chance: random.Random) -> None:
-        """One random thing happens: a message arrives, a worker goes on, or we look at the disk."""
+        """Make one random step: deliver a message, or let a worker continue. Read the disk if the session waits."""
         choices: list[object] = list(self.workers.values())
         if self.inbox:
             choices += [None] * 2
@@ -151,14 +151,14 @@ class SimulatedCoordinator:
         self._check_queue()
 
     def _report(self, seconds: float) -> None:
-        """Tell where the workers are that have leased their units."""
+        """Report the positions of all workers that have leased their units."""
         before = self._spawned
         positions = ((worker.id, worker.at) for worker in self.workers.values() if worker.leased)
         self.driver.handle(ProgressReport(seconds, tuple(positions)))
         self.world.started_by_reports += self._spawned - before
 
     def _check_queue(self) -> None:
-        """What is known of the queue as a whole is the sum of its units."""
+        """Check that the totals of the queue are the sums over its units."""
         queue = self.session._open_units.queue
         units = [unit for starts in queue._units.values() for unit in starts.values()]
         assert queue.units == len(units)
@@ -166,7 +166,7 @@ class SimulatedCoordinator:
         assert math.isclose(queue.cost, sum(map(queue.unit_cost, units)), abs_tol=1e-6)
 
     def kill_worker(self, worker: SimulatedWorker, *, reason: FailureReason = "crash") -> None:
-        """SIGKILL: what was not committed is gone; what it sent arrives before the end of its channel."""
+        """Kill a worker by SIGKILL. Its uncommitted work is lost; its sent messages arrive before the channel ends."""
         self.world.disk.live.discard(worker.holder)
         for sender, event in [pair for pair in self.inbox if pair[0] is worker]:
             self._deliver(sender, event)
@@ -180,7 +180,7 @@ class SimulatedCoordinator:
             self.driver.handle(WorkerLost(worker.id, items, reason))
 
     def die(self) -> None:
-        """SIGKILL of the coordinator: its workers die with it."""
+        """Kill the coordinator by SIGKILL. Its workers die with it."""
         self.world.disk.live.discard(self.holder)
         for worker in self.workers.values():
             self.world.disk.live.discard(worker.holder)
@@ -235,7 +235,7 @@ class SimulatedCoordinator:
                         self.world.disk.live.discard(worker.holder)
                         del self.workers[worker.id]
                     case ShrinkUnit():
-                        pass  # For a unit that it has finished.
+                        pass  # The message is for a unit that the worker has already finished.
             return
         if worker.inbox and chance.random() < 0.7 and isinstance(shrink := worker.inbox[0], ShrinkUnit):
             worker.inbox.pop(0)
@@ -252,7 +252,7 @@ class SimulatedCoordinator:
             ledger = self.world.ledger()
             (task,) = worker.unit.tasks
             assert not any(ledger.list_holes(s, t) for s, t in ledger.iter_chain_keys if t in NEEDS[task]), (
-                "a need is not settled"
+                "a needed task is not settled"
             )
             worker.inputs = ledger.inputs_digest(task)
         for task in worker.unit.tasks:
@@ -271,12 +271,12 @@ class SimulatedCoordinator:
             return
         self.world.disk.leases[key] = worker.holder
         if self.world.is_single:
-            told = [message.end for message in worker.inbox if isinstance(message, ShrinkUnit)]
-            self.world.check_nothing_committed(replace(unit, end=min([unit.end, *told])))
+            shrunk_ends = [message.end for message in worker.inbox if isinstance(message, ShrinkUnit)]
+            self.world.check_nothing_committed(replace(unit, end=min([unit.end, *shrunk_ends])))
         worker.unit, worker.epoch, worker.at, worker.leased = unit, epoch, unit.start, True
 
     def _commit(self, worker: SimulatedWorker, chance: random.Random) -> None:
-        """Link the outcomes; a kill may fall between two links, and before the report."""
+        """Link the outcomes and report them. A kill may fall between two links, or before the report."""
         unit = worker.unit
         assert unit is not None
         outcomes = tuple(_outcome(unit.shard, task, unit.start, unit.end, None, worker.inputs) for task in unit.tasks)
@@ -296,9 +296,9 @@ class SimulatedCoordinator:
             for shard, task in self.ledger.iter_chain_keys
             for link in self.ledger.iter_links(shard, task)
         }
-        found = [commit for register, commit in self.world.disk.registers.items() if register not in known]
-        if found and self.end is None:
-            self.driver.handle(OutcomesCommitted(tuple(found)))
+        new = [commit for register, commit in self.world.disk.registers.items() if register not in known]
+        if new and self.end is None:
+            self.driver.handle(OutcomesCommitted(tuple(new)))
 
     def _look(self) -> None:
         self._learn()
@@ -310,12 +310,12 @@ class SimulatedCoordinator:
 
 
 class World:
-    """A batch, its disk, and the coordinators that come and go."""
+    """A batch, its disk, and the work that its processes have executed."""
 
     def __init__(
         self, seed: int, *, shards: int, items_max: int, poison: int, kill_rate: float, is_observed: bool = False
     ) -> None:
-        """`is_observed`: workers are started by what is reported of them; else one for each unit."""
+        """`is_observed`: workers are started by reported progress; otherwise one is started for each unit."""
         self.chance = random.Random(seed)
         self.kill_rate = kill_rate
         self.sizes = {ShardId(f"{n:08x}"): self.chance.randint(1, items_max) for n in range(shards)}
@@ -331,23 +331,26 @@ class World:
         self.started_by_reports = 0
 
     def ledger(self) -> OutcomeLedger:
-        """What a process that starts now reads from the disk."""
+        """Return the ledger that a new process reads from the disk."""
         ledger = OutcomeLedger(work_of(self.sizes, PROJECT), NEEDS)
         for commit in self.disk.registers.values():
             ledger.add(commit)
         return ledger
 
     def check_nothing_committed(self, unit: WorkUnit) -> None:
-        """What a lone coordinator begins, no one has committed; but for an owner that heard too late of a thief."""
+        """Check that the work a single coordinator begins is not committed.
+
+        Exception: the owner of the whole unit committed it before it received the message that the tail was stolen.
+        """
         ledger = self.ledger()
         for task in unit.tasks:
             for link in ledger.iter_links(unit.shard, task):
                 is_late_owner = link.start < unit.start < link.end
-                is_apart = link.end <= unit.start or unit.end <= link.start
-                assert is_late_owner or is_apart, "committed work is begun again"
+                is_disjoint = link.end <= unit.start or unit.end <= link.start
+                assert is_late_owner or is_disjoint, "committed work begins again"
 
     def check(self) -> None:
-        """The invariants of a finished batch."""
+        """Check the invariants of a finished batch."""
         ledger = self.ledger()
         blocked = {(ProjectWork("report").id, 0)} if (ProjectWork("graph").id, 0) in self.poison else set()
         for shard, task in ledger.iter_chain_keys:
@@ -356,12 +359,12 @@ class World:
             for link in links:
                 items = {(shard, item) for item in range(link.start, link.end)}
                 if link.type == "failed":
-                    assert items <= self.poison | blocked, "an innocent item was failed"
+                    assert items <= self.poison | blocked, "an innocent item was recorded as failed"
                 else:
-                    assert not items & (self.poison | blocked), "a poisonous item has a result"
+                    assert not items & (self.poison | blocked), "an item that kills its worker has a result"
         for task in PROJECT:
             (link,) = ledger.iter_links(ProjectWork(task).id, task)
-            assert link.outcome.inputs == ledger.inputs_digest(task), "a project task speaks of what is no more"
+            assert link.outcome.inputs == ledger.inputs_digest(task), "the result of a project task has outdated inputs"
 
 
 def _outcome(
@@ -380,32 +383,32 @@ def _outcome(
 
 
 def _is_whole(commit: Commit) -> bool:
-    """Whether no outcome of a unit was lost to another process."""
+    """Return whether a commit has all outcomes of a unit, so that no register was taken by another process."""
     return {outcome.task for outcome in commit.outcomes} in UNITS
 
 
 def run_world(world: World, *, jobs: int, coordinators: int, coordinator_kills: int) -> int:
-    """Run a batch to its end whatever is killed; returns the number of steps."""
+    """Run a batch to its end with random kills. Return the number of steps."""
     chance = world.chance
     world.is_single = coordinators == 1
     names = iter(range(1_000_000))
     running = [SimulatedCoordinator(world, f"c{next(names)}", jobs) for _ in range(coordinators)]
     for steps in range(STEPS_MAX):
-        running = [one for one in running if one.end is None or one.workers]
+        running = [coordinator for coordinator in running if coordinator.end is None or coordinator.workers]
         if not running:
             if not any(world.ledger().open_units(shard) for shard in world.costs):
                 return steps
             running = [SimulatedCoordinator(world, f"c{next(names)}", jobs)]
-        one = chance.choice(running)
+        chosen = chance.choice(running)
         if coordinator_kills and chance.random() < 0.002:
             coordinator_kills -= 1
-            one.die()
-            running.remove(one)
+            chosen.die()
+            running.remove(chosen)
             continue
-        if one.workers and chance.random() < world.kill_rate * 0.05 and one.end is None:
-            idle = [worker for worker in one.workers.values() if not worker.leased]
+        if chosen.workers and chance.random() < world.kill_rate * 0.05 and chosen.end is None:
+            idle = [worker for worker in chosen.workers.values() if not worker.leased]
             if idle:
-                one.kill_worker(chance.choice(idle))
+                chosen.kill_worker(chance.choice(idle))
                 continue
-        one.step(chance)
+        chosen.step(chance)
     raise AssertionError("the world does not end")

@@ -1,4 +1,4 @@
-"""What simulated coordinators told, as it stands on disk: (epoch, happening), and None where one told that it ended."""
+"""The event stream of simulated coordinators: pairs of epoch and event. The event None means that the batch ended."""
 
 from __future__ import annotations
 
@@ -25,51 +25,54 @@ Stream = list[tuple[int, ProjectedEvent | None]]
 
 
 def told_in(stream: Stream) -> EmittedEvents:
-    """What the next coordinator finds told."""
-    told = EmittedEvents(requests=sum(isinstance(one, RequestReceived) for _, one in stream))
-    for _, one in stream:
-        match one:
+    """Return the emitted events as the next coordinator reads them from the stream."""
+    emitted = EmittedEvents(requests=sum(isinstance(event, RequestReceived) for _, event in stream))
+    for _, event in stream:
+        match event:
             case AttemptEnded(conclusion, _, asks):
-                told.ends.add((conclusion.item, conclusion.round))
+                emitted.ends.add((conclusion.item, conclusion.round))
                 if asks:
-                    told.blocked.add((conclusion.item, conclusion.round))
+                    emitted.blocked.add((conclusion.item, conclusion.round))
             case LiveQuestionAsked(_, _, question):
-                told.questioned.add(question)
+                emitted.questioned.add(question)
             case CommandMarked(item, round_):
-                told.counted.add((item, round_))
+                emitted.counted.add((item, round_))
             case CommandQueued(item, round_):
-                told.queued.add((item, round_))
+                emitted.queued.add((item, round_))
             case AttemptInterrupted(item, epoch) | AttemptStopped(item, epoch):
-                told.interrupted.add((item, epoch))
+                emitted.interrupted.add((item, epoch))
             case _:
                 pass
-    return told
+    return emitted
 
 
 def check_stream(stream: Stream, ended: set[tuple[int, int]], *, is_whole: bool) -> None:
-    """Each end of an attempt is told once over all coordinators, the last word of each is that it is through.
+    """Check that each end of an attempt is emitted once over all coordinators, and that each stream ends with its end.
 
-    Where it `is_whole` what is told is all that `ended`, by (item, round).
+    If the stream `is_whole`, the emitted ends are those of all `ended` attempts, as pairs of item and round.
     """
-    told = Counter((one.conclusion.item, one.conclusion.round) for _, one in stream if isinstance(one, AttemptEnded))
-    twice = [place for place, count in told.items() if count > 1]
-    assert not twice, f"told twice: {twice}"
+    conclusions = [event.conclusion for _, event in stream if isinstance(event, AttemptEnded)]
+    emitted = Counter((conclusion.item, conclusion.round) for conclusion in conclusions)
+    twice = [place for place, count in emitted.items() if count > 1]
+    assert not twice, f"ends emitted twice: {twice}"
     if is_whole:
-        assert told.keys() == ended, f"not told: {ended - told.keys()}, told of nothing: {told.keys() - ended}"
+        missing, unfounded = ended - emitted.keys(), emitted.keys() - ended
+        assert emitted.keys() == ended, f"ends not emitted: {missing}, ends of attempts that did not end: {unfounded}"
     last = dict(stream)
-    through = Counter(epoch for epoch, one in stream if one is None)
-    assert all(count == 1 and last[epoch] is None for epoch, count in through.items()), "a word behind the last"
+    batch_ends = Counter(epoch for epoch, event in stream if event is None)
+    assert all(count == 1 and last[epoch] is None for epoch, count in batch_ends.items()), "an event follows the last"
 
 
 def check_told(world: World) -> None:
-    """A coordinator is through: it tells what is left, then that; and then all is told."""
+    """End the stream of a coordinator: add its remaining events and its end. Then check the stream and the counts."""
     world.stream += [
         *world.pending,
-        *((world.epoch, one) for one in world.story.remaining_changes()),
+        *((world.epoch, event) for event in world.story.remaining_changes()),
         (world.epoch, None),
     ]
     world.pending = []
-    ended = {place for place, one in world.registers.items() if one is not None and one.reason != "unbegun"}
+    outcomes = [(place, outcome) for place, outcome in world.registers.items() if outcome is not None]
+    ended = {place for place, outcome in outcomes if outcome.reason != "unbegun"}
     check_stream(world.stream, ended, is_whole=isinstance(world.end, CompleteSession))
     states = Counter(world.conductor.state(item).value for item in range(world.count))
-    assert world.story.counts == states, "counts are others"
+    assert world.story.counts == states, "the emitted counts differ from the states"

@@ -1,9 +1,10 @@
-"""Chains: a walk covers every item once, holes are what is open, rounds replace (SPEC.md "Chains")."""
+"""Chains: a walk covers every item once, holes are open, and later rounds replace earlier ones (SPEC.md "Chains")."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -41,7 +42,7 @@ def test_walk_and_holes_partition_the_items(ranges: list[tuple[int, int]]) -> No
     pieces = sorted([(link.start, link.end) for link in ledger.iter_links(S, "parse")] + ledger.list_holes(S, "parse"))
     assert pieces[0][0] == 0
     assert pieces[-1][1] == ITEMS
-    assert all(one[1] == other[0] for one, other in pairwise(pieces))
+    assert all(piece[1] == following[0] for piece, following in pairwise(pieces))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["parse", "lint"]), st.integers(0, 9), st.integers(1, 10)), max_size=20))
@@ -62,6 +63,19 @@ def test_open_units_are_the_maximal_ranges_that_lack_the_same_tasks() -> None:
     _add(ledger, "lint", 6, 10)
     units = [(unit.start, unit.end, unit.tasks) for unit in ledger.open_units(S)]
     assert units == [(0, 4, ("lint",)), (4, 6, ("parse", "lint")), (6, 10, ("parse",))]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "is_fit"),
+    [(0, ITEMS, True), (ITEMS - 1, ITEMS, True), (0, 0, False), (3, 3, False), (4, 3, False), (0, ITEMS + 1, False)],
+)
+def test_outcome_fits_the_plan_if_it_has_some_of_its_items(start: int, end: int, is_fit: bool) -> None:
+    outcome = TaskOutcome(shard=S, task="parse", start=start, end=end, type="result")
+    other = replace(outcome, start=0, end=1)
+    commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(other, outcome))
+    assert _ledger().fits_plan(commit) == is_fit
+    assert not _ledger().fits_plan(replace(commit, outcomes=(replace(other, task="other"),)))
+    assert not _ledger().fits_plan(replace(commit, outcomes=(replace(other, shard=ShardId("00000002")),)))
 
 
 def test_register_that_the_walk_does_not_reach_is_ignored() -> None:
@@ -96,7 +110,7 @@ def test_range_of_an_unreadable_register_is_open_in_the_next_round() -> None:
 
 
 def test_task_waits_for_a_needed_task_that_is_retried() -> None:
-    """Whether that failed decides what becomes of it."""
+    """The retry of the needed task decides whether the task can run or fails."""
     ledger = OutcomeLedger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "report": ("lint",)})
     _add(ledger, "parse", 0, 1, "failed")
     _add(ledger, "parse", 0, 1, "failed", round_=2)
@@ -111,7 +125,7 @@ def test_task_waits_for_a_needed_task_that_is_retried() -> None:
 
 
 def test_hole_is_split_at_an_unreadable_register() -> None:
-    """Else who begins there would find that name taken, however often."""
+    """Without the split, no worker could ever publish an outcome at the start of the unreadable register."""
     ledger = _ledger()
     ledger.mark_unreadable(OutcomeRegister(S, 4, "parse", 1))
     _add(ledger, "lint", 0, 10)
@@ -139,8 +153,8 @@ def test_batch_state_follows_from_counts() -> None:
         (OutcomeCounts(planned=4, results=3, cancelled=1), True, BatchState.CANCELLED),
         (OutcomeCounts(planned=0), True, BatchState.COMPLETED),
     ]
-    for tally, is_started, state in table:
-        assert batch_state(tally, is_started=is_started) is state
+    for counts, is_started, state in table:
+        assert batch_state(counts, is_started=is_started) is state
     assert is_stalled(BatchState.RUNNING, live_holders=0)
     assert not is_stalled(BatchState.RUNNING, live_holders=1)
     assert not is_stalled(BatchState.PARTIAL, live_holders=0)

@@ -1,4 +1,4 @@
-"""Sessions, workers and batches make the moves of `state_machines`, all of them and no others."""
+"""Sessions, workers and batches make all transitions of `state_machines`, and no others."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Pair = tuple[ShardId, int, str]
 
 
 class ResumedWorld(World):
-    """A world in which every coordinator does again what failed before, once it `is_resumed`."""
+    """A world whose coordinators retry failed work, once it `is_resumed`."""
 
     is_resumed = False
 
     def ledger(self) -> OutcomeLedger:
-        """As of `resume`."""
+        """Return the ledger that `codebatch run` has, or `codebatch resume` once the world is resumed."""
         ledger = super().ledger()
         if self.is_resumed:
             ledger.retry_unsuccessful()
@@ -48,7 +48,7 @@ class ResumedWorld(World):
 
 
 class Watch:
-    """Follows sessions event by event. `seen` are the moves that were made."""
+    """A check of every event of sessions against the tables. `seen` counts the transitions that were made."""
 
     def __init__(self) -> None:
         self.seen: Counter[Transition[Any]] = Counter()
@@ -62,7 +62,7 @@ class Watch:
         event: SessionEvent,
         original: Callable[[AnalysisSession, SessionEvent], list[SessionAction]],
     ) -> list[SessionAction]:
-        """What `original` does, held against the tables."""
+        """Call `original`, and check the resulting transitions against the tables."""
         running = dict(session._pool.running)
         actions = original(session, event)
         self._check_workers(session, event, actions)
@@ -80,18 +80,23 @@ class Watch:
         return actions
 
     def _check(self, life: Sequence[Transition[Any]], before: Any, triggers: Sequence[object], after: Any) -> None:
-        """Some way of moves leads there. An event may leave a state as it is; an action that names an item may not."""
+        """Check that a path of transitions leads from one state to another.
+
+        An event may leave a state unchanged. An action that names an item must change the item's state.
+        """
         ways: dict[Any, tuple[Transition[Any], ...]] = {before: ()}
         for trigger in triggers:
-            moves = [move for move in life if move.before in ways and isinstance(trigger, move.by)]
-            ahead = {move.after: (*ways[move.before], move) for move in reversed(moves)}
+            transitions = [
+                transition for transition in life if transition.before in ways and isinstance(trigger, transition.by)
+            ]
+            ahead = {transition.after: (*ways[transition.before], transition) for transition in reversed(transitions)}
             is_optional = isinstance(trigger, SessionEvent) or life is BATCH_LIFE
             ways = {**ahead, **ways} if is_optional else ahead
         assert after in ways, f"{before} -> {after} by {triggers}"
         self.seen.update(ways[after])
 
     def _check_workers(self, session: AnalysisSession, event: SessionEvent, actions: Sequence[SessionAction]) -> None:
-        """Each worker makes exactly the moves of the table, and the pool has it where the last one leads."""
+        """Check that each worker makes transitions of the table, and that the pool has the state of the last one."""
         states = self._workers.setdefault(session, {})
         pool = session._pool
         for trigger in (event, *actions):
@@ -99,27 +104,31 @@ class Watch:
                 trigger, WorkerIdle | UnitDone | LeaseRefused | WorkerLost | AssignUnit | ShrinkUnit | RetireWorker
             ):
                 before = states.get(trigger.worker, WorkerState.SPAWNING)
-                (move,) = [move for move in WORKER_LIFE if (move.before, move.by) == (before, type(trigger))]
-                states[trigger.worker] = move.after
-                self.seen[move] += 1
-        found = {
+                (transition,) = [
+                    transition
+                    for transition in WORKER_LIFE
+                    if (transition.before, transition.by) == (before, type(trigger))
+                ]
+                states[trigger.worker] = transition.after
+                self.seen[transition] += 1
+        pool_states = {
             **dict.fromkeys(pool.idle, WorkerState.IDLE),
             **dict.fromkeys(pool.fresh, WorkerState.FRESH),
             **dict.fromkeys(pool.running, WorkerState.RUNNING),
             **dict.fromkeys(pool.retired, WorkerState.RETIRED),
         }
-        assert found == {worker: state for worker, state in states.items() if state is not WorkerState.DEAD}
+        assert pool_states == {worker: state for worker, state in states.items() if state is not WorkerState.DEAD}
 
 
 def _event_per_commit(event: SessionEvent) -> list[object]:
-    """One look at the disk is one event, and as many moves as it found commits and unreadable registers."""
+    """Return an event once for each of its commits and unreadable registers, because each causes a transition."""
     return [event] * (len(event.commits) + len(event.unreadable)) if isinstance(event, OutcomesCommitted) else [event]
 
 
 def _triggers(
     pair: Pair, event: SessionEvent, actions: Sequence[SessionAction], running: dict[WorkerId, WorkUnit]
 ) -> list[object]:
-    """Those of an event and of actions that concern an item."""
+    """Return the triggers of transitions of an item and task: the event and the actions that concern it."""
     shard, item, task = pair
 
     def is_in(unit: WorkUnit | None) -> bool:
@@ -127,32 +136,32 @@ def _triggers(
 
     match event:
         case OutcomesCommitted():
-            found = _event_per_commit(event)
+            triggers = _event_per_commit(event)
         case UnitReleased(key):
-            found = [event] if key[0] == shard else []
+            triggers = [event] if key[0] == shard else []
         case UnitDone(worker) | LeaseRefused(worker) | WorkerLost(worker):
             unit = running.get(worker)
-            found = [event] if unit is not None and unit.shard == shard else []
+            triggers = [event] if unit is not None and unit.shard == shard else []
         case _:
-            found = []  # It tells of no work.
+            triggers = []  # Other events concern no work.
     for action in actions:
         match action:
             case AssignUnit(unit=unit) if is_in(unit):
-                found.append(action)
+                triggers.append(action)
             case ShrinkUnit(worker, end) if is_in(running.get(worker)) and item >= end:
-                found.append(action)
+                triggers.append(action)
             case CommitFailure() if (action.shard, action.item) == (shard, item) and task in action.tasks:
-                found.append(action)
+                triggers.append(action)
             case _:
                 pass
-    return found
+    return triggers
 
 
 def _pairs_of(session: AnalysisSession) -> dict[Pair, WorkState]:
-    """Where every item of every task is, read off the session."""
+    """Return the state of every item for every task, read from the internals of a session."""
     ledger, work = session.ledger, session._open_units
     states: dict[Pair, WorkState] = {}
-    for shard, of in ledger.work.items():
+    for shard, shard_work in ledger.work.items():
         units = ledger.open_units(shard)
         free = {
             (i, task)
@@ -163,9 +172,9 @@ def _pairs_of(session: AnalysisSession) -> dict[Pair, WorkState]:
         still = {(i, task) for unit in units for i in range(unit.start, unit.end) for task in unit.tasks}
         busy = {item: unit for unit in session._pool.running_units_in(shard) for item in range(unit.start, unit.end)}
         for task in ledger._tasks[shard]:
-            for item in range(of.items):
+            for item in range(shard_work.items):
                 if (item, task) not in still:
-                    is_waiting = isinstance(of, ProjectWork) and task not in ledger._project._readiness._settled
+                    is_waiting = isinstance(shard_work, ProjectWork) and task not in ledger._project._readiness._settled
                     state = WorkState.WAITING if is_waiting else WorkState.SETTLED
                 elif (item, task) in work._failing_tasks.get(shard, ()):
                     state = WorkState.FAILING
@@ -178,7 +187,7 @@ def _pairs_of(session: AnalysisSession) -> dict[Pair, WorkState]:
 
 
 def _watched(seed: int, watch: Watch, patch: pytest.MonkeyPatch) -> None:
-    """Run a small world, and resume it where something failed."""
+    """Run a small world, and resume it if some items kill their workers."""
     original = AnalysisSession.handle
     patch.setattr(AnalysisSession, "handle", lambda session, event: watch.handle(session, event, original))
     world = ResumedWorld(seed, shards=1 + seed % 3, items_max=5, poison=seed % 4, kill_rate=0.2 if seed % 2 else 0.0)
@@ -197,20 +206,23 @@ def test_sessions_make_only_transitions_of_the_tables(seed: int, monkeypatch: py
 @pytest.mark.slow
 def test_sessions_make_every_transition_of_the_tables() -> None:
     watch = Watch()
-    wanted = {move for life in (WORK_LIFE, WORKER_LIFE, BATCH_LIFE) for move in life}
+    wanted = {transition for life in (WORK_LIFE, WORKER_LIFE, BATCH_LIFE) for transition in life}
     _run_manual_scenarios(watch)
-    # The first have all, unless what is drawn has changed since.
+    # The first seeds make all transitions, unless the simulation draws other worlds now.
     for seed in (222, 861, 791, 405, 169, 113, 949, 829, *range(1000)):
         if wanted <= watch.seen.keys():
             return
         with pytest.MonkeyPatch.context() as patch:
             _watched(seed, watch, patch)
-    pytest.fail(f"never made: {wanted - watch.seen.keys()}")
+    pytest.fail(f"transitions that were never made: {wanted - watch.seen.keys()}")
 
 
 def _run_manual_scenarios(watch: Watch) -> None:
-    """What is in no simulated world: a worker that dies before it is ready, or ends a unit that it did not do; a
-    register that cannot be read; a batch of files."""
+    """Run scenarios that no simulated world has.
+
+    A worker dies before it is ready, or ends a unit without processing it. A register cannot be read. A batch has only
+    file tasks.
+    """
     shard, worker = ShardId("00000001"), WorkerId(1)
     session = AnalysisSession(OutcomeLedger(work_of({shard: 2}), {"parse": ()}), costs={shard: [0.0, 1.0, 2.0]}, jobs=1)
     failed = [_outcome(shard, item, "failed") for item in (0, 1)]
@@ -238,8 +250,8 @@ def _run_manual_scenarios(watch: Watch) -> None:
     session = AnalysisSession(ledger, costs={shard: [0.0, 1.0], sum_.id: [0.0, 1.0]}, jobs=1)
     for event in (SessionStarted(), WorkerIdle(worker), _committed(1, failed[0]), UnitDone(worker)):
         watch.handle(session, event, AnalysisSession.handle)
-    made = TaskOutcome(shard=sum_.id, task="sum", start=0, end=1, type="result", inputs=ledger.inputs_digest("sum"))
-    for event in (_committed(1, made), UnitDone(worker), _committed(2, _outcome(shard, 0, "result", "other"))):
+    result = TaskOutcome(shard=sum_.id, task="sum", start=0, end=1, type="result", inputs=ledger.inputs_digest("sum"))
+    for event in (_committed(1, result), UnitDone(worker), _committed(2, _outcome(shard, 0, "result", "other"))):
         watch.handle(session, event, AnalysisSession.handle)
 
 

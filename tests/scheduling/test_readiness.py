@@ -1,4 +1,4 @@
-"""Project tasks are offered when what they need is done, at a cost that follows the edges, not the ways."""
+"""Readiness of project tasks: they open when their needs are settled, at a cost linear in edges, not in paths."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _open_project_tasks(ledger: OutcomeLedger) -> list[str]:
 @pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
 def test_open_project_tasks_of_a_deep_graph_are_computed_quickly(needs: Needs) -> None:
     ledger = OutcomeLedger(work_of({}, needs), needs)
-    began = time.process_time()
+    started = time.process_time()
     assert _open_project_tasks(ledger) == ["t0"]
-    assert time.process_time() - began < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("make", [lambda: _chain(2000), lambda: _diamonds(40)], ids=["a chain of 2,000", "40 diamonds"])
@@ -63,20 +63,20 @@ def test_session_executes_a_deep_graph_in_dependency_order(make: Callable[[], Ne
     worker = WorkerId(1)
     session.handle(SessionStarted())
     actions = session.handle(WorkerIdle(worker))
-    done: list[str] = []
+    executed: list[str] = []
     while CompleteSession() not in actions:
         (unit,) = [action.unit for action in actions if isinstance(action, AssignUnit)]
-        assert set(needs[unit.tasks[0]]) <= set(done)
-        done += unit.tasks
+        assert set(needs[unit.tasks[0]]) <= set(executed)
+        executed += unit.tasks
         actions = session.handle(OutcomesCommitted((_commit(ledger, unit),)))
         actions += session.handle(UnitDone(worker))
-    assert sorted(done) == sorted(needs)
+    assert sorted(executed) == sorted(needs)
 
 
 @settings(max_examples=50)
 @given(st.data())
 def test_incremental_readiness_matches_a_full_computation(data: st.DataObject) -> None:
-    """Over any graph, in any order of commits, with failures, files and a resume in the middle."""
+    """The graph, the order of commits, failures, files and a resume are random."""
     names = [f"t{n}" for n in range(data.draw(st.integers(1, 7)))]
     needs: Needs = {"parse": ()}
     for place, name in enumerate(names):
@@ -95,7 +95,7 @@ def test_incremental_readiness_matches_a_full_computation(data: st.DataObject) -
 
 def _open_by_full_scan(ledger: OutcomeLedger, needs: Needs, names: Sequence[str]) -> list[str]:
     settled: dict[str, bool] = {"parse": not ledger.open_units(S)}
-    found = []
+    opened = []
     for name in names:
         own = ProjectWork(name).id
         is_ready = all(settled[need] for need in needs[name])
@@ -105,8 +105,8 @@ def _open_by_full_scan(ledger: OutcomeLedger, needs: Needs, names: Sequence[str]
             is_ready and bool(links) and links[0].outcome.inputs == ledger.inputs_digest(name) and not retried
         )
         if is_ready and not settled[name]:
-            found.append(name)
-    return found
+            opened.append(name)
+    return opened
 
 
 def test_project_task_with_changed_inputs_and_its_dependents_reopen() -> None:
@@ -122,14 +122,14 @@ def test_project_task_with_changed_inputs_and_its_dependents_reopen() -> None:
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(outcome,)))
     assert _open_project_tasks(ledger) == ["a"]
     ledger.add(_commit(ledger, ledger.open_units(ProjectWork("a").id)[0]))
-    assert _open_project_tasks(ledger) == [], "the same outcome again: nothing that rests on it changes"
+    assert _open_project_tasks(ledger) == [], "dependents reopened although the outcome is the same"
 
 
 class _CountingLedger(OutcomeLedger):
-    asked = 0
+    call_count = 0
 
     def open_units(self, shard: ShardId) -> list[WorkUnit]:
-        self.asked += 1
+        self.call_count += 1
         return super().open_units(shard)
 
 
@@ -139,7 +139,7 @@ def _needs_of_many_readers(count: int) -> Needs:
 
 @pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
 def test_event_examines_only_the_tasks_that_it_affects(needs: Needs) -> None:
-    """Commit and end each task of a graph: what is looked at are the task itself and those that need it."""
+    """Each commit and end of a task examines only this task and the tasks that need it."""
     ledger = _CountingLedger(work_of({}, needs), needs)
     session = AnalysisSession(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
     session.handle(SessionStarted())
@@ -147,10 +147,10 @@ def test_event_examines_only_the_tasks_that_it_affects(needs: Needs) -> None:
     needed_by = Counter(need for needed in needs.values() for need in needed)
     for _ in range(min(len(needs) - 1, 200)):
         (unit,) = [action.unit for action in actions if isinstance(action, AssignUnit)]
-        ledger.asked = 0
+        ledger.call_count = 0
         session.handle(OutcomesCommitted((_commit(ledger, unit),)))
         actions = session.handle(UnitDone(WorkerId(1)))
-        assert ledger.asked <= 4 + 2 * needed_by[unit.tasks[0]]
+        assert ledger.call_count <= 4 + 2 * needed_by[unit.tasks[0]]
 
 
 def test_file_task_outcome_affects_only_project_tasks_that_read_it() -> None:

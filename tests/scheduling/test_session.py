@@ -1,4 +1,4 @@
-"""The scheduler against simulated worlds: whatever is killed, every chain is whole and only the poisonous is failed."""
+"""The scheduler in simulated worlds: after any kills, chains are complete and only items that kill workers fail."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_batch_completes_whatever_processes_are_killed(first: int) -> None:
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
         started_by_reports += world.started_by_reports
-    assert started_by_reports > 50, "too few are started for what is reported"
+    assert started_by_reports > 50, "too few workers were started by reported progress"
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -145,7 +145,9 @@ def test_only_the_running_task_fails_when_it_is_known() -> None:
     assert isinstance(assign, AssignUnit)
     assert assign.unit.tasks == ("parse",)
     actions = session.handle(WorkerLost(WorkerId(3), (0, 1), "crash", is_from_outside=True, task="parse"))
-    assert not [action for action in actions if isinstance(action, CommitFailure)], "an innocent task pays for another"
+    assert not [action for action in actions if isinstance(action, CommitFailure)], (
+        "an innocent task failed because of another"
+    )
 
 
 def test_task_that_needs_a_failing_task_is_not_assigned() -> None:
@@ -175,12 +177,12 @@ def test_worker_deaths_in_a_row_without_a_commit_break_the_session() -> None:
         if any(isinstance(action, EndBroken) for action in actions):
             assert number == 6
             return
-    pytest.fail("it never broke")
+    pytest.fail("the session did not break")
 
 
 @pytest.mark.parametrize("reason", ["memory", "timeout"])
 def test_items_that_exceed_a_limit_fail_before_the_session_breaks(reason: FailureReason) -> None:
-    """Each kills a worker before any of them is tried again, and crashes as many would be the machine's."""
+    """Each item kills a worker before any item is retried. As many crashes would count as a broken machine."""
     session = _session(20)
     actions = session.handle(SessionStarted())
     failed: list[int] = []
@@ -229,7 +231,7 @@ def test_costly_item_is_assigned_without_its_neighbours() -> None:
 
 
 def test_item_whose_workers_are_killed_from_outside_fails_at_the_tenth_time() -> None:
-    """A file whose task kills its own worker with SIGKILL must end too."""
+    """An item whose task kills its own worker with SIGKILL must fail in the end, too."""
     session = _session(1)
     session.handle(SessionStarted())
     fails = []
@@ -251,7 +253,7 @@ def test_unit_is_leased_above_every_known_epoch() -> None:
 
 
 def test_settled_unit_is_not_foreign() -> None:
-    """Else leases of live holders are looked at, each turn, that nobody will ever wait for."""
+    """Otherwise the session would check the leases of such units at each turn, although it does not wait for them."""
     ledger = OutcomeLedger(work_of({S: 4}), {"parse": ()})
     ledger.add(_result(0, 2))
     session = AnalysisSession(ledger, costs={S: [0.0, 1.0, 2.0, 3.0, 4.0]}, jobs=1, leased={(S, 0): 1, (S, 2): 1})
@@ -269,7 +271,7 @@ def test_refused_lease_of_a_settled_unit_is_not_foreign() -> None:
 
 
 def test_failure_is_committed_in_the_round_that_is_open() -> None:
-    """The name of the round that the dead worker had may be taken, and nobody would ever hear of it again."""
+    """The register of the dead worker's round may be taken, so a failure under that name would never be published."""
     session = _session(1)
     session.handle(SessionStarted())
     session.handle(WorkerIdle(W))
@@ -288,7 +290,7 @@ def test_charged_item_waits_for_a_fresh_worker() -> None:
     session.handle(SessionStarted())
     session.handle(WorkerIdle(W))
     session.handle(WorkerLost(W, (0, 1), "crash"))
-    assert _assigned(session.handle(WorkerIdle(used))).unit.start == 1, "the costliest goes first"
+    assert _assigned(session.handle(WorkerIdle(used))).unit.start == 1, "the costliest unit must be assigned first"
     session.handle(OutcomesCommitted((_result(1, 2),)))
     assert session.handle(UnitDone(used)) == [RetireWorker(used), SpawnWorker()]
     assert _assigned(session.handle(WorkerIdle(WorkerId(3)))).unit.start == 0
@@ -340,7 +342,7 @@ def test_item_not_worth_a_worker_is_assigned_with_its_neighbours() -> None:
 
 
 def _session_with_running_units(*sizes: int) -> AnalysisSession:
-    """A session with a running unit for each shard of so many items, the greatest first, and nothing queued."""
+    """Return a session with one running unit for each shard, and an empty queue. `sizes` must be descending."""
     shards = [ShardId(f"0000000{number}") for number in range(len(sizes))]
     ledger = OutcomeLedger(work_of(dict(zip(shards, sizes, strict=True))), {"parse": ()})
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in zip(shards, sizes, strict=True)}
@@ -362,17 +364,18 @@ def test_committed_tail_is_not_stolen() -> None:
     assert session.handle(WorkerIdle(WorkerId(2))) == [SurveyWorker(W)]
     tail = TaskOutcome(shard=ShardId("00000000"), task="parse", start=4, end=10, type="result")
     session.handle(OutcomesCommitted((_committed(tail),)))
-    assert not [each for each in session.handle(WorkerSurveyed(W, 1)) if isinstance(each, ShrinkUnit | AssignUnit)]
+    actions = session.handle(WorkerSurveyed(W, 1))
+    assert not [action for action in actions if isinstance(action, ShrinkUnit | AssignUnit)]
 
 
 def test_used_worker_is_not_retired_if_another_worker_can_start() -> None:
-    """Two charged items, one worker that did something before: it makes room, and both get a new one."""
+    """A charged item waits for a fresh worker. The limit of two workers allows it to start beside the used one."""
     session = AnalysisSession(OutcomeLedger(work_of({S: 3}), {"parse": ()}), costs={S: [0.0, 1.0, 2.0, 12.0]}, jobs=2)
     session.handle(SessionStarted())
     session.handle(WorkerIdle(W))
     session.handle(WorkerLost(W, (0, 1), "crash"))
     used = WorkerId(2)
-    assert _assigned(session.handle(WorkerIdle(used))).unit.start == 2, "the costliest goes first"
+    assert _assigned(session.handle(WorkerIdle(used))).unit.start == 2, "the costliest unit must be assigned first"
     session.handle(OutcomesCommitted((_result(2, 3),)))
     assert RetireWorker(used) not in session.handle(UnitDone(used))
 
@@ -398,7 +401,7 @@ def test_many_workers_may_die_at_once_before_the_session_breaks() -> None:
     session = _session(5, jobs=4)
     session.handle(SessionStarted())
     for number in range(1, 12):
-        assert not any(
-            isinstance(each, EndBroken) for each in session.handle(WorkerLost(WorkerId(number), None, "crash"))
-        )
-    assert any(isinstance(each, EndBroken) for each in session.handle(WorkerLost(WorkerId(12), None, "crash")))
+        actions = session.handle(WorkerLost(WorkerId(number), None, "crash"))
+        assert not any(isinstance(action, EndBroken) for action in actions)
+    actions = session.handle(WorkerLost(WorkerId(12), None, "crash"))
+    assert any(isinstance(action, EndBroken) for action in actions)

@@ -1,4 +1,4 @@
-"""How many workers are started, by what was observed: tables of reports and decisions, and what always holds."""
+"""Decisions about the number of workers: tables of progress reports and decisions, and properties."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ S = ShardId("00000001")
 W = WorkerId(1)
 TICK = 0.1
 NEVER = 1e9
-"""A cost that no work has: by cost alone one worker is started."""
+"""Cost per worker that exceeds any work, so that the cost alone starts one worker."""
 
 
 def _session(items: int, *, jobs: int = 64, starts_max: int | None = None) -> AnalysisSession:
-    """A session with one shard of items that cost 1 each, whose first worker is at item 0."""
+    """Return a session with one shard whose items cost 1 each. Its first worker is at item 0."""
     ledger = OutcomeLedger(work_of({S: items}), {"parse": ()})
     costs = {S: [float(n) for n in range(items + 1)]}
     session = AnalysisSession(ledger, costs=costs, jobs=jobs, cost_per_worker=NEVER, starts_max=starts_max)
@@ -45,9 +45,11 @@ def _session(items: int, *, jobs: int = 64, starts_max: int | None = None) -> An
 
 
 def _report(session: AnalysisSession, seconds: float, *positions: int) -> int:
-    """Report where workers 1, 2, … are; return how many are started for it."""
-    found = session.handle(ProgressReport(seconds, tuple((WorkerId(n), at) for n, at in enumerate(positions, start=1))))
-    return _spawns(found)
+    """Report the positions of workers 1, 2, …. Return the number of workers that the session starts."""
+    actions = session.handle(
+        ProgressReport(seconds, tuple((WorkerId(n), at) for n, at in enumerate(positions, start=1)))
+    )
+    return _spawns(actions)
 
 
 def _spawns(actions: Sequence[SessionAction]) -> int:
@@ -55,14 +57,14 @@ def _spawns(actions: Sequence[SessionAction]) -> int:
 
 
 def _warm_up(session: AnalysisSession, position: int = 0) -> None:
-    """Let the first worker work for as long as does not count."""
+    """Let the first worker work for the initial time that is not observed."""
     assert _report(session, START_SECONDS, position) == 0
 
 
 @pytest.mark.parametrize(
     ("items", "seconds", "position", "expected"),
     [
-        # After `seconds` the worker is at `position`: of the items left each takes seconds / (position + 1) at least.
+        # After `seconds` the worker is at `position`, so each remaining item takes at least seconds / (position + 1).
         (100, 1.0, 1, 63),
         (100, 1.0, 9, 18),
         (100, 1.0, 49, 2),
@@ -92,7 +94,7 @@ def test_first_seconds_of_a_worker_are_not_observed() -> None:
     session = _session(10)
     for _ in range(round(START_SECONDS / TICK)):
         assert _report(session, TICK, 0) == 0
-    assert _report(session, TICK, 9) == 0, "the rest was done at once"
+    assert _report(session, TICK, 9) == 0, "the remaining items were finished at once"
 
 
 def test_long_item_is_noticed_before_it_ends() -> None:
@@ -140,13 +142,13 @@ def test_units_that_end_between_two_reports_count_as_done() -> None:
 
 
 def _throughput(cost_per_worker: float) -> WorkerThroughput:
-    """One worker has a unit of 100 items."""
+    """Return the throughput of one worker that has a unit of 100 items."""
     unit = WorkUnit(shard=S, start=0, end=100, tasks=("parse",))
     return WorkerThroughput({S: [float(n) for n in range(101)]}, {W: unit}, cost_per_worker)
 
 
 def test_position_of_a_worker_never_decreases() -> None:
-    """A look that races a write may mix two steps."""
+    """A reader that races with a writer of the progress cell may read a mix of two steps."""
     throughput = _throughput(10.0)
     for position in (30, 10):
         throughput.observe(ProgressReport(TICK, ((W, position),)))
@@ -169,7 +171,7 @@ def test_start_limit_bounds_concurrent_starts() -> None:
 
 
 def test_repeated_failed_starts_end_further_starts() -> None:
-    """Else a machine without room for more would be asked again and again, until it is called broken."""
+    """Otherwise starts on a machine without room for more workers would fail until the session ends as broken."""
     session = _session(1000, jobs=64, starts_max=2)
     _warm_up(session)
     assert _report(session, 1.0, 1) == 2
@@ -179,7 +181,7 @@ def test_repeated_failed_starts_end_further_starts() -> None:
     ]
     assert spawned == [1] * (FAILED_STARTS_MAX - 1) + [0, 0]
     assert _report(session, 10.0, 1) == 0
-    assert _spawns(session.handle(WorkerLost(W, None, "crash"))) == 1, "the last one is replaced"
+    assert _spawns(session.handle(WorkerLost(W, None, "crash"))) == 1, "the last worker must be replaced"
 
 
 def test_successful_start_resets_the_failed_starts() -> None:
@@ -206,7 +208,7 @@ def test_work_leased_by_others_starts_no_worker() -> None:
     session.handle(SessionStarted())
     session.handle(WorkerIdle(W))
     _report(session, START_SECONDS, 0)
-    assert _report(session, 10.0, 8) == 1, "two items are left here"
+    assert _report(session, 10.0, 8) == 1, "two unleased items are left"
 
 
 def test_idle_worker_prevents_further_starts() -> None:
@@ -234,27 +236,27 @@ reports = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(0, 20)), max_size=
 @settings(max_examples=300, deadline=None)
 @given(reports, st.floats(1.0, 1e6), st.integers(0, 50))
 def test_wanted_workers_do_not_exceed_the_items(
-    seen: list[tuple[float, int]], cost_per_worker: float, queued: int
+    observed: list[tuple[float, int]], cost_per_worker: float, queued: int
 ) -> None:
     unit = WorkUnit(shard=S, start=0, end=20, tasks=("parse",))
     throughput = WorkerThroughput({S: [float(n) for n in range(21)]}, {W: unit}, cost_per_worker)
-    for seconds, position in seen:
+    for seconds, position in observed:
         throughput.observe(ProgressReport(seconds, ((W, position),)))
     assert 1 <= throughput.workers_worth(float(queued), queued) <= 20 + queued
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(0.005, 5.0), st.integers(2, 400), st.integers(1, 50))
-def test_wanted_workers_do_not_exceed_the_seconds_left_per_start(each: float, items: int, ticks: int) -> None:
-    """A worker that takes `each` seconds an item: the prediction errs on the low side, by the item at hand."""
+def test_wanted_workers_do_not_exceed_the_seconds_left_per_start(item_seconds: float, items: int, ticks: int) -> None:
+    """The prediction of the remaining time is too low, by the current item."""
     unit = WorkUnit(shard=S, start=0, end=items, tasks=("parse",))
     throughput = WorkerThroughput({S: [float(n) for n in range(items + 1)]}, {W: unit}, NEVER)
     wanted, position = 1, 0
     for tick in range(1, ticks + 1):
-        position = min(items, int(tick * TICK / each))
+        position = min(items, int(tick * TICK / item_seconds))
         throughput.observe(ProgressReport(TICK, ((W, position),)))
         wanted = throughput.workers_worth(0.0, 0)
-    left = (items - position) * each
+    left = (items - position) * item_seconds
     assert wanted <= max(1, math.ceil(1.5 * left / START_SECONDS + 1))
 
 
@@ -264,14 +266,14 @@ def test_stalled_worker_never_reduces_the_wanted_workers(seconds: list[float]) -
     unit = WorkUnit(shard=S, start=0, end=100, tasks=("parse",))
     throughput = WorkerThroughput({S: [float(n) for n in range(101)]}, {W: unit}, NEVER)
     wanted = []
-    for each in seconds:
-        throughput.observe(ProgressReport(each, ((W, 3),)))
+    for interval in seconds:
+        throughput.observe(ProgressReport(interval, ((W, 3),)))
         wanted.append(throughput.workers_worth(0.0, 0))
     assert wanted == sorted(wanted)
 
 
 def test_recent_items_outweigh_the_first_items() -> None:
-    """The costliest units go first, and are not like the last ones."""
+    """The costliest units are executed first, and differ from the last ones."""
     unit = WorkUnit(shard=S, start=0, end=2000, tasks=("parse",))
     throughput = WorkerThroughput({S: [float(n) for n in range(2001)]}, {W: unit}, NEVER)
     for position in (0, *range(100, 1000, 100), *range(900, 917)):
@@ -309,7 +311,7 @@ def test_item_open_in_two_rounds_starts_a_single_worker() -> None:
 @pytest.mark.parametrize(
     ("seconds", "position", "expected"),
     [
-        # Of 1,000 items (position + 1) are done in `seconds`, the one at hand among them.
+        # In `seconds`, (position + 1) of 1,000 items are done, including the current one.
         (10.0, 99, None),
         (10.0, 69, 490),
         (10.0, 0, 7),
@@ -321,14 +323,14 @@ def test_unit_that_lasts_too_long_is_shortened(seconds: float, position: int, ex
     unit = WorkUnit(shard=S, start=0, end=1000, tasks=("parse",))
     throughput = WorkerThroughput({S: [float(n) for n in range(1001)]}, {W: unit}, NEVER)
     throughput.observe(ProgressReport(START_SECONDS, ((W, 0),)))
-    assert throughput.unit_end_in_time(W) is None, "nothing is known yet"
+    assert throughput.unit_end_in_time(W) is None, "the unit was shortened without an observation"
     throughput.observe(ProgressReport(seconds, ((W, position),)))
     assert throughput.unit_end_in_time(W) == expected
 
 
 @pytest.mark.parametrize("workers", [1, 16])
 def test_slow_items_are_averaged_over_a_longer_time(workers: int) -> None:
-    """Three seconds each: of the last two seconds alone nothing but the items at hand would be left."""
+    """Each item takes three seconds, so a window of two seconds would contain only the current items."""
     shards = {WorkerId(n): ShardId(f"{n:08x}") for n in range(1, workers + 1)}
     costs = {shard: [float(n) for n in range(1001)] for shard in shards.values()}
     units = {worker: WorkUnit(shard=shard, start=0, end=1000, tasks=("parse",)) for worker, shard in shards.items()}

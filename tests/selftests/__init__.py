@@ -1,1 +1,1 @@
-"""What a store, a batch and this program are held against."""
+"""Self-tests of a store, a batch and this installation."""

@@ -1,4 +1,4 @@
-"""A store to hold gates against, and copies of it to plant faults in."""
+"""A store for self-tests, and copies of it to plant faults in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.inline_workers import inline, run
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
-    """Copied by every test that damages it; everything that it runs it runs in this process."""
+    """The undamaged store. Each test that damages it uses a copy. All commands run in this process."""
     root = tmp_path_factory.mktemp("gates")
     tree = root / "tree"
     write(tree / "a.py", "import os\n\n\ndef a(x):\n    return x\n")

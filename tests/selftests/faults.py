@@ -1,4 +1,4 @@
-"""Faults that are planted in a store, each with the gate that is there for it."""
+"""Faults that are planted in a store, each with the self-test that must detect it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def flip(path: Path) -> None:
 
 
 def rewrite_manifest(stored: Stored, change: Callable[[Manifest], Manifest]) -> None:
-    """A manifest that says something else, with the checksum of that."""
+    """Replace a manifest by a changed one with a valid checksum."""
     path = stored.one("batches/*/outputs/*/manifest.json")
     path.write_bytes(encode_document(change(decode_manifest(path.read_bytes()))))
 
 
 def rewrite_plan(stored: Stored, change: Callable[[Tasks], Tasks]) -> None:
-    """A plan of other tasks, with digests and checksums of that."""
+    """Replace the tasks of a plan. Digests and checksums are valid."""
     path, about_path = stored.one("batches/*/plan.json"), stored.one("batches/*/batch.json")
     plan, about = decode_plan(path.read_bytes()), decode_batch(about_path.read_bytes())
     tasks = change(plan.tasks)
@@ -49,8 +49,8 @@ def rewrite_plan(stored: Stored, change: Callable[[Tasks], Tasks]) -> None:
     shutil.rmtree(path.parent / "outputs")
 
 
-def _of_other_counts(manifest: Manifest) -> Manifest:
-    """One record more than there is, in a shard and in its task."""
+def _with_wrong_counts(manifest: Manifest) -> Manifest:
+    """Return a manifest with a wrong record count in a shard and in its task."""
     task = manifest.tasks[0]
     shard = replace(task.shards[0], counts=RecordCounts(kinds={"file": 99}))
     task = replace(task, shards=(shard, *task.shards[1:]), counts=shard.counts)
@@ -125,7 +125,7 @@ def plant_failed(stored: Stored) -> str:
 
 
 def plant_fewer_files(stored: Stored) -> str:
-    """The plan and the batch say less than the snapshot has, and agree on it."""
+    """Make the plan and the batch agree on fewer files than the snapshot has."""
     path, about_path = stored.one("batches/*/plan.json"), stored.one("batches/*/batch.json")
     plan, about = decode_plan(path.read_bytes()), decode_batch(about_path.read_bytes())
     shards = (*plan.shards[:-1], replace(plan.shards[-1], end=plan.item_count - 1))
@@ -162,7 +162,7 @@ def plant_shard_file(stored: Stored) -> str:
 
 
 def plant_counts(stored: Stored) -> str:
-    rewrite_manifest(stored, _of_other_counts)
+    rewrite_manifest(stored, _with_wrong_counts)
     return "its records do not match its counts"
 
 
@@ -209,7 +209,7 @@ def plant_counts_of_kind(stored: Stored) -> str:
 
 
 def rewrite_index(stored: Stored, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]]) -> None:
-    """An index of other keys and values, with the checksums of those."""
+    """Replace the keys and values of an index. Checksums are valid."""
     store = stored.place.open()
     batch = resolve_batch(store, None)
     outputs = current_outputs(batch)
@@ -269,4 +269,4 @@ FAULTS: list[tuple[str, Callable[[Stored], str]]] = [
     ("index-rebuilt", plant_index_without_names),
     ("index-rebuilt", plant_index_bytes),
 ]
-"""Each plants a fault, and returns what is to be said of it."""
+"""Each function plants a fault, and returns text that the failure must contain."""

@@ -1,4 +1,4 @@
-"""A store of one batch that gates are held against."""
+"""A store with one batch for self-tests."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def task(file):
 
 
 class Stored:
-    """A store with one batch, and what it was made of."""
+    """A store with one batch, and the directory of its project."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.store = root / "store"
-        # Where the batch was made, also if the store is a copy.
+        # The project is the root of the batch, even if the store is a copy.
         batches = iter_batches(open_store(RealFiles(), self.store)) if self.store.exists() else ()
         roots = [Path(os.fsdecode(batch.about.project_root)) for batch in batches]
         self.place = StoreLocator(self.store, start=roots[0] if roots else root)
 
     def one(self, pattern: str) -> Path:
-        """The first file of the store that fits a pattern."""
+        """Return the first file of the store that matches a pattern."""
         return min(self.store.glob(pattern))
 
     def subject(
         self, reference: str | None = None, commands: Callable[[], Sequence[SubjectCommand]] = list_program_commands
     ) -> SelftestSubject:
-        """What gates are held against."""
+        """Return the subject that self-tests check."""
         return SelftestSubject(
             self.place,
             reference,
@@ -57,5 +57,5 @@ class Stored:
         )
 
     def gate(self, name: str) -> GateResult:
-        """What becomes of a gate."""
+        """Run a self-test and return its result."""
         return run_gate(find_gate(name), self.subject())

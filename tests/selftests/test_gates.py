@@ -1,4 +1,4 @@
-"""Each gate passes over a sound store, and fails where a fault is planted that it is there for."""
+"""Each self-test passes on an undamaged store, and fails if a fault is planted that it must detect."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_all_self_tests_pass_on_an_intact_store(pristine: Stored) -> None:
 
 @pytest.mark.parametrize(("name", "plant"), FAULTS)
 def test_planted_fault_fails_its_self_test(stored: Stored, name: str, plant: Callable[[Stored], str]) -> None:
-    said = plant(stored)
+    message = plant(stored)
     subject = stored.subject()
     subject.check_reference()
     result = run_gate(find_gate(name), subject)
     assert (result.outcome, result.passed) == ("failed", False)
-    assert any(said in f"{failure.message} {failure.location}" for failure in result.failures), result.failures
+    assert any(message in f"{failure.message} {failure.location}" for failure in result.failures), result.failures
 
 
 def test_nondeterministic_result_fails_resume_equals(stored: Stored) -> None:
@@ -66,7 +66,7 @@ def test_nondeterministic_result_fails_resume_equals(stored: Stored) -> None:
 def test_program_that_differs_from_its_description_fails_api_complete(pristine: Stored) -> None:
     commands = list_program_commands()
     (status,) = (command for command in commands if command.name == "status")
-    for planted, said in (
+    for planted, problem in (
         (SubjectCommand("odd", "", status.options, is_described=True), "has no help"),
         (status._replace(options=frozenset()), "lacks options"),
         (status._replace(help="`codebatch odd`"), "does not exist"),
@@ -74,7 +74,7 @@ def test_program_that_differs_from_its_description_fails_api_complete(pristine: 
     ):
         subject = pristine.subject(commands=partial(list, [*commands, planted]))
         result = run_gate(find_gate("api-complete"), subject)
-        assert [said in failure.message for failure in result.failures] == [True]
+        assert [problem in failure.message for failure in result.failures] == [True]
 
 
 def test_program_that_cannot_be_loaded_fails_api_complete(pristine: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_program_that_cannot_be_loaded_fails_api_complete(pristine: Stored, monk
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "problem"),
     [
         ("PIPELINES", {"odd": Pipeline(name="odd", summary="", tasks=("nope",))}, "no installed package"),
         (
@@ -96,12 +96,12 @@ def test_program_that_cannot_be_loaded_fails_api_complete(pristine: Stored, monk
     ],
 )
 def test_pipeline_that_cannot_be_planned_fails_api_complete(
-    pristine: Stored, monkeypatch: pytest.MonkeyPatch, name: str, value: object, said: str
+    pristine: Stored, monkeypatch: pytest.MonkeyPatch, name: str, value: object, problem: str
 ) -> None:
     monkeypatch.setattr(f"codebatch.selftests.program.{name}", value)
     result = pristine.gate("api-complete")
     assert result.failures
-    assert all(said in failure.message for failure in result.failures), result.failures
+    assert all(problem in failure.message for failure in result.failures), result.failures
 
 
 def test_self_test_that_writes_is_skipped_in_a_read_only_store(
@@ -125,7 +125,7 @@ def test_bundle_with_only_skipped_self_tests_does_not_pass(tmp_path: Path, monke
 
 
 def test_file_task_without_a_row_for_each_file_fails_plan_covered(stored: Stored) -> None:
-    """The rows of a project task's shard stand where those of a file task are to be."""
+    """The shard file of a project task is in the place of that of a file task."""
 
     def change(manifest: Manifest) -> Manifest:
         first = manifest.tasks[0]
@@ -157,17 +157,17 @@ def test_missing_subjects_are_skipped_and_a_missing_store_is_an_error(tmp_path: 
 
 def test_unreadable_batch_is_noted_once_and_fails(stored: Stored) -> None:
     flip(stored.one("batches/*/batch.json"))
-    told: list[str] = []
+    notes: list[str] = []
 
     class Notes(Listener):
         def note(self, text: str) -> None:
-            told.append(text)
+            notes.append(text)
 
     subject = stored.subject()
     subject.listener = Notes()
     subject.check_reference()
     results = {result.gate_id: result for result in run_bundle("all", subject, is_stopping=False).results}
-    assert len(told) == 1
+    assert len(notes) == 1
     failed = {gate_id for gate_id, result in results.items() if result.outcome == "failed"}
     of_batch = {gate.id for gate in SELFTEST_GATES if gate.needs == "batch"}
     assert failed == {"store-schema", "objects", *of_batch}
@@ -253,7 +253,7 @@ def test_every_file_of_the_store_layout_passes_no_foreign_files(stored: Stored) 
     foreign = (
         f"{batch}/scratch/thing",
         f"{batch}/outcomes/0123abcd.0.parse.r0",
-        f"{batch}/outcomes/0123abcd.{chr(0x661)}.parse.r1",  # To Python a digit, no less than ASCII's.
+        f"{batch}/outcomes/0123abcd.{chr(0x661)}.parse.r1",  # A digit to Python, but not in ASCII.
         f"{batch}/outputs/{digest[1:]}/x",
         "indexes/terms/thing",
         f"indexes/{batch.name}/0/index.json",

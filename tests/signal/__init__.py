@@ -1,1 +1,1 @@
-"""Signal: what share of findings is worth a maintainer's time (README.md)."""
+"""Signal: the share of findings that are worth a maintainer's time (README.md)."""

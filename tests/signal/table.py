@@ -1,4 +1,4 @@
-"""The table: which findings were judged, how, and what follows for the severity of their rules (README.md)."""
+"""The table of judged findings with their verdicts, and the severities that follow for their rules (README.md)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Verdict = Literal["fix", "style", "deliberate", "test-data", "own-limit", "wrong
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tree of the sample, and under what name its store lies among the stores.
+    """A tree of the sample. Its store is in `directory`.
 
-    `turn`, from 1: it is asked only for rules of which those of the turns before do not have enough.
+    `turn` is the step in which the tree was chosen, from 1. A tree is used only for rules that have too few findings in
+    earlier turns.
     """
 
     tree: str
@@ -31,8 +32,8 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     turn: int
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A finding, and what a reader of its source says of it."""
+class JudgedFinding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A finding with the verdict of a reader of its source."""
 
     tree: str
     version: str
@@ -43,31 +44,31 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     why: str
 
 
-class First(Judged, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of the first ten findings of a tree that nothing was tuned on."""
+class RoundFinding(JudgedFinding, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A finding among the first ten of a tree that nothing was tuned on."""
 
     round: int
 
 
 def trees() -> list[Tree]:
-    """The trees that findings were drawn from."""
+    """Return the trees that findings were drawn from."""
     return msgspec.json.decode((HERE / "trees.json").read_bytes(), type=list[Tree])
 
 
-def judged() -> list[Judged]:
-    """Every row of the table, in its order."""
-    decoder = msgspec.json.Decoder(Judged)
+def judged() -> list[JudgedFinding]:
+    """Return every row of the table in order."""
+    decoder = msgspec.json.Decoder(JudgedFinding)
     return [decoder.decode(line) for line in (HERE / "judged.jsonl").read_bytes().splitlines()]
 
 
-def rounds() -> list[First]:
-    """The first findings of the trees of the rounds, from the seventh on, as they were told."""
-    decoder = msgspec.json.Decoder(First)
+def rounds() -> list[RoundFinding]:
+    """Return the first findings of the trees of rounds 7 and later, in the order of the reports."""
+    decoder = msgspec.json.Decoder(RoundFinding)
     return [decoder.decode(line) for line in (HERE / "rounds.jsonl").read_bytes().splitlines()]
 
 
 def counted() -> Mapping[str, Counter[Verdict]]:
-    """Of each rule how many findings have which verdict."""
+    """Return by rule the number of findings with each verdict."""
     counts: dict[str, Counter[Verdict]] = defaultdict(Counter)
     for row in judged():
         counts[row.code][row.verdict] += 1
@@ -75,7 +76,7 @@ def counted() -> Mapping[str, Counter[Verdict]]:
 
 
 def gravest(counts: Counter[Verdict]) -> Severity:
-    """The gravest severity that a rule may have whose findings were judged so."""
+    """Return the highest severity that a rule with these verdicts may have."""
     total = counts.total()
     if total < JUDGED_MIN:
         return "error"
@@ -90,6 +91,6 @@ def gravest(counts: Counter[Verdict]) -> Severity:
 
 
 def shipped() -> bytes:
-    """What the package knows of the table: the counts, by rule."""
+    """Return the part of the table that the package contains: the counts by rule."""
     counts = {code: {name: each[name] for name in get_args(Verdict) if each[name]} for code, each in counted().items()}
     return msgspec.json.format(msgspec.json.encode(counts, order="sorted"), indent=1) + b"\n"

@@ -1,4 +1,4 @@
-"""What severities say is what was read: the table is recounted, and each rule held against it."""
+"""Severities match the verdicts of a reader: the table is counted again, and each rule is checked against it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.signal.sampling import FINDINGS_OF_A_RULE_MAX, FREQUENT, JUDGED_MIN, 
 from tests.signal.table import HERE, SHIPPED, Verdict, counted, gravest, judged, rounds, shipped, trees
 
 SEVERITY_OF = {**SEVERITY_BY_CODE, **{rule.code: rule.severity for rule in TEXT_RULES if rule.is_on}}
-# Not lint's: an error of syntax is one, or it is none and the parser is mended (README.md).
+# Rules that are not part of lint: a syntax error is real or not, and if it was not, the parser was fixed (README.md).
 OF_THE_PARSER = {"syntax-error"}
 
 
@@ -34,24 +34,24 @@ def test_unjudged_rules_of_rarely_fixed_families_are_hints() -> None:
 
 
 def test_readme_matches_the_judged_rounds() -> None:
-    told = (HERE / "README.md").read_text()
-    found: dict[tuple[int, str, str], Counter[Verdict]] = {}
+    readme = (HERE / "README.md").read_text()
+    verdicts_by_tree: dict[tuple[int, str, str], Counter[Verdict]] = {}
     for row in rounds():
-        found.setdefault((row.round, row.tree, row.version.partition("-")[0]), Counter())[row.verdict] += 1
-    for (number, tree, version), verdicts in found.items():
-        assert f"| {number} | {tree} {version} | {verdicts['fix']} of {verdicts.total()} |" in told
+        verdicts_by_tree.setdefault((row.round, row.tree, row.version.partition("-")[0]), Counter())[row.verdict] += 1
+    for (number, tree, version), verdicts in verdicts_by_tree.items():
+        assert f"| {number} | {tree} {version} | {verdicts['fix']} of {verdicts.total()} |" in readme
 
 
 def test_half_of_the_errors_and_warnings_would_be_fixed() -> None:
-    told: Counter[Verdict] = Counter()
+    totals: Counter[Verdict] = Counter()
     for code, counts in counted().items():
         if SEVERITY_OF.get(code) in ("error", "warning"):
-            told += counts
-    assert 2 * told["fix"] >= told.total() - told["test-data"]
+            totals += counts
+    assert 2 * totals["fix"] >= totals.total() - totals["test-data"]
 
 
 def test_shipped_counts_match_the_table() -> None:
-    """`python -m tests.signal --write` makes it so."""
+    """If this fails, run `python -m tests.signal --write`."""
     assert SHIPPED.read_bytes() == shipped()
 
 
@@ -66,39 +66,45 @@ def test_every_judged_row_has_a_tree_and_a_reason() -> None:
     assert max(Counter(row.code for row in rows).values()) == FINDINGS_OF_A_RULE_MAX
 
 
-def found(code: str, tree: str, path: str, line: int) -> Finding:
+def make_finding(code: str, tree: str, path: str, line: int) -> Finding:
     return Finding(tree=tree, version="1", path=path, line=line, code=code, severity="error", message="")
 
 
 def test_sample_is_independent_of_order_and_alternates_trees() -> None:
-    findings = [found("A", "much", f"{path}.py", line) for path in range(8) for line in range(1, 11)]
-    findings += [found("A", "little", "a.py", line) for line in range(1, 5)]
-    findings += [found(next(iter(NO_RULES)), "much", "a.py", 1)]
+    findings = [make_finding("A", "much", f"{path}.py", line) for path in range(8) for line in range(1, 11)]
+    findings += [make_finding("A", "little", "a.py", line) for line in range(1, 5)]
+    findings += [make_finding(next(iter(NO_RULES)), "much", "a.py", 1)]
     drawn = sample(findings)
     assert drawn == sample(reversed(findings))
     assert drawn.keys() == {"A"}
     assert len(drawn["A"]) == FINDINGS_OF_A_RULE_MAX
     assert Counter(each.tree for each in drawn["A"]) == {"little": 4, "much": FINDINGS_OF_A_RULE_MAX - 4}
-    # Of a file a second one comes when every other has had its first.
+    # A second finding of a file is drawn after every other file has had its first.
     assert len({each.path for each in drawn["A"] if each.tree == "much"}) == 8
-    # Others are asked for rules of which there is too little.
-    more = [found("A", "other", "a.py", 1), found("B", "other", "a.py", 1), found("B", "other", "a.py", 2)]
-    assert {code: len(each) for code, each in sample([*findings, found("B", "much", "a.py", 3)], more).items()} == {
+    # Later trees are used for rules with too few findings.
+    more = [
+        make_finding("A", "other", "a.py", 1),
+        make_finding("B", "other", "a.py", 1),
+        make_finding("B", "other", "a.py", 2),
+    ]
+    assert {
+        code: len(each) for code, each in sample([*findings, make_finding("B", "much", "a.py", 3)], more).items()
+    } == {
         "A": FINDINGS_OF_A_RULE_MAX,
         "B": 3,
     }
 
 
 def test_frequent_rules_are_sampled_fully_from_the_fourth_turn() -> None:
-    few = [found(f"F{number:02}", "first", "a.py", line) for number in range(FREQUENT) for line in range(1, 4)]
-    rare = [found("R", "first", "a.py", 1)]
-    more = [found(code, "other", "a.py", line) for code in ("F00", "R") for line in range(1, 41)]
+    few = [make_finding(f"F{number:02}", "first", "a.py", line) for number in range(FREQUENT) for line in range(1, 4)]
+    rare = [make_finding("R", "first", "a.py", 1)]
+    more = [make_finding(code, "other", "a.py", line) for code in ("F00", "R") for line in range(1, 41)]
     assert Counter(code for code, each in sample([*few, *rare], [], [], more).items() for _ in each) == {
         **{f"F{number:02}": 3 for number in range(1, FREQUENT)},
         "F00": FINDINGS_OF_A_RULE_MAX,
         "R": FINDINGS_OF_A_RULE_MAX,
     }
-    # Which rules are frequent all turns say together, and the first one alone.
+    # All turns together decide which rules are frequent, and so does the first turn alone.
     assert len(sample([*few, *rare], [], [], more[:41])["R"]) == 2
 
 

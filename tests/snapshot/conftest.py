@@ -1,4 +1,4 @@
-"""Real trees, real git, real stores."""
+"""Real trees, real git repositories and real stores for the tests of snapshots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GIT_ENVIRONMENT = {
 
 
 class Workbench:
-    """A source tree and a store beside it."""
+    """A source tree and a store next to it."""
 
     def __init__(self, root: Path) -> None:
         self.files: StoreFiles = RealFiles()
@@ -76,14 +76,14 @@ class Workbench:
         return ObjectStore(self.files, self.store / "objects")
 
     def settle(self) -> None:
-        """Until the file system's clock is past everything in the tree: then nothing that was written is racy."""
+        """Wait until the clock of the file system has passed everything in the tree, so that no file is racy."""
         newest = max(max(s.st_mtime_ns, s.st_ctime_ns) for s in map(os.lstat, [self.source, *self.source.rglob("*")]))
         probe = self.source.parent / "clock"
         for _ in range(10_000_000):
             probe.write_bytes(b"")
             if os.lstat(probe).st_mtime_ns > newest:
                 return
-        pytest.fail("the file system's clock stands still")
+        pytest.fail("the clock of the file system does not advance")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Directories are entered below the base, at any depth, with few descriptors."""
+"""Tests of directories: they are opened below the base, at any depth, with few descriptors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEPTH = 300
 
 @pytest.fixture
 def deep(tmp_path: Path) -> Path:
-    """A chain of directories, each with an `x` beside the next."""
+    """A chain of directories, each with a directory `x` next to the next one."""
     fd = os.open(tmp_path, os.O_RDONLY)
     for _ in range(DEPTH):
         os.mkdir("x", dir_fd=fd)
@@ -30,9 +30,15 @@ def deep(tmp_path: Path) -> Path:
 def test_directories_are_entered_in_any_order_with_few_descriptors(deep: Path) -> None:
     before = len(os.listdir("/dev/fd"))
     levels = [b"/".join([b"d"] * depth) for depth in range(1, DEPTH)]
-    beside = [level + b"/x" for level in levels]
+    side_directories = [level + b"/x" for level in levels]
     with DirectoryDescriptors(bytes(deep)) as directories:
-        for order in (levels, levels[::-1], beside, beside[::-1], levels[::7] + beside[::-11]):
+        for order in (
+            levels,
+            levels[::-1],
+            side_directories,
+            side_directories[::-1],
+            levels[::7] + side_directories[::-11],
+        ):
             for directory in order:
                 assert os.path.samestat(os.fstat(directories.open_directory(directory)), _stat(deep, directory))
         assert len(os.listdir("/dev/fd")) - before < 140

@@ -1,4 +1,4 @@
-"""What git lists, whatever the tree, the user or the environment would have it do."""
+"""Tests of the listing by git: settings of the tree, the user and the environment do not change it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_fsmonitor_program_of_a_tree_is_not_run(bench: Workbench) -> None:
     bench.commit()
     bench.git("config", "core.fsmonitor", str(trap))
     subprocess.run(["git", "status"], cwd=bench.source, capture_output=True, check=True)
-    assert mark.exists(), "the trap does not work, so the test shows nothing"
+    assert mark.exists(), "git did not run the program, so the test proves nothing"
     mark.unlink()
     assert bench.paths() == [b"a.py"]
     sub = bench.write("sub/b.py").parent
@@ -69,14 +69,14 @@ def test_user_and_clone_settings_do_not_change_the_snapshot(bench: Workbench, mo
 def test_git_location_variables_in_the_environment_are_ignored(
     bench: Workbench, make_bench: Callable[[], Workbench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = make_bench()
-    other.write("secret.py")
-    other.commit()
+    other_bench = make_bench()
+    other_bench.write("secret.py")
+    other_bench.commit()
     bench.write("a.py")
     bench.commit()
-    monkeypatch.setenv("GIT_DIR", str(other.source / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(other.source))
-    monkeypatch.setenv("GIT_INDEX_FILE", str(other.source / ".git/index"))
+    monkeypatch.setenv("GIT_DIR", str(other_bench.source / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other_bench.source))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other_bench.source / ".git/index"))
     assert bench.paths() == [b"a.py"]
 
 
@@ -105,11 +105,11 @@ def test_git_behaviour_variables_in_the_environment_are_ignored(
 
 
 def test_configured_work_tree_elsewhere_is_ignored(bench: Workbench, make_bench: Callable[[], Workbench]) -> None:
-    other = make_bench()
-    other.write("secret.py")
+    other_bench = make_bench()
+    other_bench.write("secret.py")
     bench.write("a.py")
     bench.commit()
-    bench.git("config", "core.worktree", str(other.source))
+    bench.git("config", "core.worktree", str(other_bench.source))
     assert bench.paths() == [b"a.py"]
 
 
@@ -189,6 +189,15 @@ def test_nested_repository_is_listed_by_its_own_rules(bench: Workbench) -> None:
     bench.commit(cwd=bench.source / "inner")
     bench.git("init", "-q")
     assert bench.paths() == [b".gitignore", b"inner/.gitignore", b"inner/a.log"]
+
+
+def test_nested_repository_that_is_also_a_root_hides_no_other_root(bench: Workbench) -> None:
+    for path in ("first", "outer", "outer/inner"):
+        bench.write(f"{path}/a.py")
+    for path in ("outer/inner", "outer"):
+        bench.git("init", "-q", cwd=bench.source / path)
+    roots = [bench.source / path for path in ("first", "outer", "outer/inner")]
+    assert bench.paths(*roots) == [b"first/a.py", b"outer/a.py", b"outer/inner/a.py"]
 
 
 def test_submodule_is_listed_or_an_entry_if_not_checked_out(
@@ -282,7 +291,7 @@ def test_unreadable_repository_is_walked_and_reported(bench: Workbench) -> None:
 
 
 def test_repository_of_a_later_format_is_walked_and_reported(bench: Workbench) -> None:
-    """A repository with reftables is of a later kind to an older git."""
+    """To an older git, a repository with reftables has a later format."""
     bench.write("a.py")
     bench.write(".gitignore", "*.log\n")
     bench.write("b.log")
@@ -298,13 +307,13 @@ def test_repository_of_a_later_format_is_walked_and_reported(bench: Workbench) -
 
 @pytest.mark.parametrize("below", ["", "d1"])
 @pytest.mark.parametrize(
-    "told", ["git waits for a FIFO", pytest.param("git does not answer; does a .gitignore", marks=pytest.mark.slow)]
+    "message", ["git waits for a FIFO", pytest.param("git does not answer; does a .gitignore", marks=pytest.mark.slow)]
 )
 def test_listing_after_a_git_timeout_matches_git(
-    bench: Workbench, below: str, told: str, monkeypatch: pytest.MonkeyPatch
+    bench: Workbench, below: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fifo that git takes for an ignore file keeps it waiting; of the same tree without the fifo it speaks."""
-    if "FIFO" not in told:  # As of a system that does not tell what a process waits for.
+    """git waits for a FIFO in place of an ignore file. For the same tree without the FIFO, git answers."""
+    if "FIFO" not in message:  # Simulate a system that does not show what a process waits for.
         monkeypatch.setattr("codebatch.git.repository.waits_for_fifo", lambda _: False)
     choose = random.Random(below)
     names = ["a", "b", "c.log", "d1", "e2", "keep.log"]
@@ -325,7 +334,7 @@ def test_listing_after_a_git_timeout_matches_git(
     assert plain.notes == []
     os.mkfifo(bench.write("d1/last/y.py").parent / ".gitignore")
     silent = bench.take(bench.source / below)
-    assert f"are listed by git's index and a directory walk: {told}" in silent.notes[0]
+    assert f"are listed by git's index and a directory walk: {message}" in silent.notes[0]
     expected = {entry.path for entry in bench.load(plain).entries}
     assert {entry.path for entry in bench.load(silent).entries} == expected | {
         b"last/y.py" if below else b"d1/last/y.py"
@@ -382,7 +391,7 @@ def test_unreadable_directory_is_an_error_unless_excluded(
 
 
 def _as_another_user(action: Callable[[], object]) -> str:
-    """Run in a forked child as another user; returns the SourceUnreadable that it met."""
+    """Run an action in a forked child as another user. Return the SourceUnreadable that it raised."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -402,9 +411,9 @@ def _as_another_user(action: Callable[[], object]) -> str:
             os._exit(status)
     os.close(writer)
     with open(reader, "rb") as file:
-        said = file.read().decode()
+        report = file.read().decode()
     os.waitpid(child, 0)
-    return said
+    return report
 
 
 def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
@@ -437,12 +446,12 @@ def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
 
 
 def test_snapshot_without_git_leaves_no_garbage_cycles(bench: Workbench) -> None:
-    """Of a large one that is a third of all memory, and goes late."""
+    """For a large tree, such a cycle would be a third of all memory and would be freed late."""
     bench.write("a.py")
     gc.collect()
     gc.disable()
     try:
         assert "not a git repository" in bench.take(bench.source).notes[0]
-        assert not [each for each in gc.get_objects() if isinstance(each, ListedTree)]
+        assert not [candidate for candidate in gc.get_objects() if isinstance(candidate, ListedTree)]
     finally:
         gc.enable()

@@ -1,4 +1,4 @@
-"""Our reading of gitignore(5) against git's own, on the same trees."""
+"""Tests of our implementation of gitignore(5), compared with git on the same trees."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _pattern(choose: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_walk_lists_the_same_files_as_git(make_bench: Callable[[], Workbench], seed: int) -> None:
-    """Each tree has ignore files at three levels; 20 sets of them per seed over the same files."""
+    """Each tree has ignore files at three levels. Each seed tries 20 sets of them over the same files."""
     choose = random.Random(seed)
     bench = make_bench()
     bench.git("init", "-q")
@@ -152,8 +152,8 @@ def test_codebatchignore_excludes_tracked_files(bench: Workbench, is_repository:
         bench.write(path)
     if is_repository:
         bench.commit()
-    taken = [b".codebatchignore", b"src/.codebatchignore", b"src/keep.min.js", b"src/sub/gen.py"]
-    assert bench.paths() == taken
+    listed = [b".codebatchignore", b"src/.codebatchignore", b"src/keep.min.js", b"src/sub/gen.py"]
+    assert bench.paths() == listed
     bench.settle()
     bench.take()
     assert bench.take().reused
@@ -164,7 +164,7 @@ def test_codebatchignore_excludes_tracked_files(bench: Workbench, is_repository:
     bench.take()
     assert bench.take().reused
     bench.write(".codebatchignore", ".codebatchignore\n")
-    assert bench.paths() == [*hidden, b"vendor/a.py"], "an ignore file that ignores itself is heeded when it changes"
+    assert bench.paths() == [*hidden, b"vendor/a.py"], "a change of an ignore file that ignores itself was missed"
 
 
 def test_ignored_codebatchignore_applies_only_at_the_base(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:

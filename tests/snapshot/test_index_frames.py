@@ -1,4 +1,4 @@
-"""The index in frames: spliced is what is made whole, and parts of it are what the whole says."""
+"""Tests of the snapshot index in frames: splicing equals a full encoding, and partial reads equal a full read."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _entry(path: bytes, seed: int) -> Entry:
 
 
 def _many(count: int) -> dict[bytes, Entry]:
-    chance = random.Random(count)
-    paths = {b"d%d/y%s/f%d\xff" % (number % 37, b"x" * chance.randrange(90), number) for number in range(count)}
+    generator = random.Random(count)
+    paths = {b"d%d/y%s/f%d\xff" % (number % 37, b"x" * generator.randrange(90), number) for number in range(count)}
     return {path: _entry(path, number) for number, path in enumerate(sorted(paths))}
 
 
@@ -114,11 +114,11 @@ def test_changed_line_leaves_later_frames_unchanged() -> None:
 
 
 def test_damaged_index_is_not_spliced() -> None:
-    chance = random.Random(1)
-    for place in chance.sample(range(len(WHOLE.data)), 20):
+    generator = random.Random(1)
+    for place in generator.sample(range(len(WHOLE.data)), 20):
         damaged = bytearray(WHOLE.data)
-        damaged[place] ^= 1 << chance.randrange(8)
-        try:  # zstd has bits that say nothing: then the content is what it was.
+        damaged[place] ^= 1 << generator.randrange(8)
+        try:  # zstd has unused bits: if one of them is flipped, the content is unchanged.
             assert splice_index(msgspec.structs.replace(WHOLE, data=bytes(damaged)), {}).digest == WHOLE.digest
         except ValueError:
             continue
@@ -133,16 +133,16 @@ def test_partial_reads_match_the_full_snapshot(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(snapshots, "_FRAMES_CACHED_MAX", 2)
     snapshot = _publish(tmp_path, WHOLE)
     items = [MANY[path] for path in PATHS if MANY[path].kind == "file"]
-    chance = random.Random(2)
+    generator = random.Random(2)
     bounds = [(0, len(items)), (0, 0), (0, 1), (len(items) - 1, len(items)), (len(items), len(items))]
-    bounds += [tuple(sorted(chance.sample(range(len(items)), 2))) for _ in range(10)]  # type: ignore[misc]
+    bounds += [tuple(sorted(generator.sample(range(len(items)), 2))) for _ in range(10)]  # type: ignore[misc]
     for start, end in bounds:
         assert load_snapshot(RealFiles(), tmp_path, snapshot.id).items_between(start, end) == items[start:end]
         assert snapshot.items_between(start, end) == items[start:end]
         assert snapshot._items_of.cache_info().currsize <= 2
     with pytest.raises(StoreCorrupt, match="items"):
         snapshot.items_between(0, len(items) + 1)
-    for number in chance.sample(range(len(items)), 20):
+    for number in generator.sample(range(len(items)), 20):
         assert snapshot.find_items([items[number].path]) == {items[number].path: number}
     for path in (b"", b"a", PATHS[7] + b"+", b"\xff\xff", *(path for path in PATHS[:9] if MANY[path].kind != "file")):
         assert snapshot.find_items([path]) == {}
@@ -153,23 +153,23 @@ def test_partial_reads_match_the_full_snapshot(tmp_path: Path, monkeypatch: pyte
 
 @settings(max_examples=10, deadline=None)
 @given(st.sets(st.sampled_from(PATHS), max_size=5), st.sets(st.sampled_from(PATHS), max_size=5))
-def test_snapshot_difference_matches_the_entries(gone: set[bytes], changed: set[bytes]) -> None:
-    after = {path: entry for path, entry in MANY.items() if path not in gone}
+def test_snapshot_difference_matches_the_entries(removed: set[bytes], changed: set[bytes]) -> None:
+    after = {path: entry for path, entry in MANY.items() if path not in removed}
     after |= {path: _entry(path, 7) for path in changed}
     with tempfile.TemporaryDirectory() as root:
-        one, other = _publish(Path(root), WHOLE), _publish(Path(root), _make(after))
-        before, later = one.differing_entries(other)
+        old, new = _publish(Path(root), WHOLE), _publish(Path(root), _make(after))
+        before, later = old.differing_entries(new)
         differing = {path for path in {*before, *later} if before.get(path) != later.get(path)}
         assert differing == {path for path in MANY if MANY[path] != after.get(path)}
-        assert all(one.entry(path) == MANY[path] and other.entry(path) == after.get(path) for path in gone | changed)
-        assert one.entry(b"not there") is None
+        assert all(old.entry(path) == MANY[path] and new.entry(path) == after.get(path) for path in removed | changed)
+        assert old.entry(b"not there") is None
 
 
 def test_equal_frames_are_not_decoded_for_a_snapshot_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = PATHS[-1]
-    one, other = (_publish(tmp_path, _make(MANY | {path: _entry(path, seed)})) for seed in (1, 2))
+    old, new = (_publish(tmp_path, _make(MANY | {path: _entry(path, seed)})) for seed in (1, 2))
     decoded = []
 
     def decode(lines: bytes, frame: IndexFrame) -> list[Entry]:
@@ -177,10 +177,10 @@ def test_equal_frames_are_not_decoded_for_a_snapshot_difference(
         return frame_entries(lines, frame)
 
     monkeypatch.setattr(snapshots, "frame_entries", decode)
-    before, after = one.differing_entries(other)
+    before, after = old.differing_entries(new)
     assert before[path] != after[path]
     assert decoded == [WHOLE.frames[-1].path] * 2
-    assert one.differing_entries(one) == ({}, {})
+    assert old.differing_entries(old) == ({}, {})
 
 
 def test_empty_index_has_a_single_empty_frame(tmp_path: Path) -> None:
@@ -209,21 +209,21 @@ def test_frames_that_do_not_match_the_index_are_rejected_and_rewritten(tmp_path:
     snapshot = _publish(tmp_path, WHOLE)
     first, second, *rest = WHOLE.frames
     if change == "digest":
-        lies = (msgspec.structs.replace(first, digest=second.digest), second)
+        forged = (msgspec.structs.replace(first, digest=second.digest), second)
     elif change == "path":
-        lies = (msgspec.structs.replace(first, path=first.path + b"a"), second)
-    else:  # The sums are as they were.
+        forged = (msgspec.structs.replace(first, path=first.path + b"a"), second)
+    else:  # The sums are unchanged.
         values = (getattr(first, change) - 1, getattr(second, change) + 1)
-        lies = tuple(  # type: ignore[assignment]
+        forged = tuple(  # type: ignore[assignment]
             msgspec.structs.replace(frame, **{change: value})
             for frame, value in zip((first, second), values, strict=True)
         )
-    document = msgspec.structs.replace(snapshot.document, frames=(*lies, *rest))
-    written = tmp_path / layout.SNAPSHOTS / snapshot.id / layout.SNAPSHOT_FILE
-    written.write_bytes(encode_document(document))
-    lying = load_snapshot(RealFiles(), tmp_path, snapshot.id)
+    document = msgspec.structs.replace(snapshot.document, frames=(*forged, *rest))
+    document_path = tmp_path / layout.SNAPSHOTS / snapshot.id / layout.SNAPSHOT_FILE
+    document_path.write_bytes(encode_document(document))
+    forged_snapshot = load_snapshot(RealFiles(), tmp_path, snapshot.id)
     with pytest.raises(StoreCorrupt):
-        lying.items_between(0, lying.files)
+        forged_snapshot.items_between(0, forged_snapshot.files)
     assert _publish(tmp_path, WHOLE).items_between(0, 9) == snapshot.items_between(0, 9)
 
 

@@ -1,4 +1,4 @@
-"""Storing and reading objects: nothing is believed that does not have its hash."""
+"""Tests of storing and reading objects: content is returned only if it has its digest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,8 @@ def _fill(root: Path, *contents: bytes) -> list[Digest]:
 
 
 def _only(root: Path, suffix: str) -> Path:
-    (found,) = root.glob(f"*{suffix}")
-    return found
+    (path,) = root.glob(f"*{suffix}")
+    return path
 
 
 def test_sealed_objects_are_read_by_another_process(root: Path) -> None:
@@ -110,9 +111,7 @@ def test_flipped_byte_in_a_pack_is_never_returned(root: Path) -> None:
             try:
                 assert store.read(digest) == content
             except ObjectMissing:
-                assert not _store(root).has_key(bytes.fromhex(digest)), (
-                    "what was found unsound is missing for everybody"
-                )
+                assert not _store(root).has_key(bytes.fromhex(digest)), "another reader still finds the damaged object"
         for bad in root.glob("*.bad"):
             bad.unlink()
 
@@ -170,7 +169,7 @@ def test_objects_condemned_by_another_process_are_missing_after_refresh(root: Pa
 @pytest.mark.parametrize("spoiled", [0, 1])
 @pytest.mark.parametrize("are_all_known", [False, True])
 def test_second_copy_is_read_if_the_first_is_damaged(root: Path, spoiled: int, *, are_all_known: bool) -> None:
-    """Be it searched for in the indexes, or looked up in what was made of all of them."""
+    """The result is the same whether the object is searched in the indexes or in the table of all objects."""
     _fill(root, b"a" * 100)
     first = _only(root, ".pack")
     aside = root.parent / "aside"
@@ -214,25 +213,27 @@ def test_prefetch_follows_several_positions(root: Path) -> None:
     reads: list[Operation] = []
     store = ObjectStore(RealFiles(WatchedCalls(RealCalls(), reads.append)), root)
     store.refresh()
-    # A stretch holds two objects; with the fifth the first is let go.
+    # A read covers two objects. The fifth read discards the first.
     for number, is_read in [
         *((0, True), (1, False), (4, True), (0, False), (5, False), (8, True), (9, False), (1, False)),
         *((12, True), (4, False), (16, True), (17, False), (5, False), (1, True)),
     ]:
         reads.clear()
         assert store.read(digests[number]) == contents[number]
-        assert [each.call for each in reads].count("open") == is_read, number
+        assert [operation.call for operation in reads].count("open") == is_read, number
 
 
 def test_objects_are_packed_alike_if_no_thread_can_be_started(tmp_path: Path) -> None:
-    contents = [b"%d" % number for number in range(5000)]  # Several batches, of which a thread would write the first.
+    contents = [b"%d" % number for number in range(5000)]  # several batches, of which a thread would write the first
     digests = _fill(tmp_path / "with", *contents)
     before = threading.stack_size(1 << 47)  # Larger than the address space, so the system refuses to start a thread.
     try:
         assert _fill(tmp_path / "without", *contents) == digests
     finally:
         threading.stack_size(before)
-    packs = [{path.name: path.read_bytes() for path in (tmp_path / way).iterdir()} for way in ("with", "without")]
+    packs = [
+        {path.name: path.read_bytes() for path in (tmp_path / variant).iterdir()} for variant in ("with", "without")
+    ]
     assert packs[0] == packs[1]
 
 
@@ -257,6 +258,15 @@ def test_stream_of_the_wrong_size_leaves_nothing(root: Path, size: int) -> None:
         writer.add_stream([b"0123456789"], size)
     writer.seal_packs()
     assert list(root.iterdir()) == []
+
+
+def test_stream_is_not_read_beyond_its_announced_size(root: Path) -> None:
+    def endless() -> Iterator[bytes]:
+        yield b"0123456789"
+        pytest.fail("it was read on")
+
+    with pytest.raises(SizeChangedError):
+        PackWriter(_store(root)).add_stream(endless(), 9)
 
 
 def test_exception_discards_unsealed_objects(root: Path) -> None:
@@ -295,7 +305,7 @@ def test_sweep_removes_the_part_of_a_dead_writer_only(root: Path) -> None:
 
 
 def test_part_swept_before_its_lock_is_created_again(root: Path) -> None:
-    """The sweeper holds no lock any more when we ask for it: what we lock has no name."""
+    """The sweeper has released its lock when we request it, so the file that we lock has no name."""
     swept: list[Path] = []
 
     def watch(operation: Operation) -> None:
@@ -310,7 +320,7 @@ def test_part_swept_before_its_lock_is_created_again(root: Path) -> None:
 
 
 def test_sound_pack_of_the_same_name_is_never_removed(root: Path) -> None:
-    """Two snapshots of equal trees at once: who reads meanwhile finds the pack at any moment."""
+    """Two snapshots of equal trees run concurrently. A reader finds the pack at any moment."""
     removed: list[Path] = []
 
     def watch(operation: Operation) -> None:
@@ -325,7 +335,7 @@ def test_sound_pack_of_the_same_name_is_never_removed(root: Path) -> None:
 
 
 class _RefusingFiles(RealFiles):
-    """Real files on a disk that refuses the n-th write."""
+    """Files on a disk that refuses the n-th write."""
 
     def __init__(self, allowed: int) -> None:
         super().__init__()
@@ -369,5 +379,5 @@ def test_refused_write_leaves_a_working_store(tmp_path: Path) -> None:
             assert files.left >= 0
             break
     else:
-        pytest.fail("it never came through")
+        pytest.fail("the write never succeeded")
     assert allowed > 3

@@ -1,4 +1,4 @@
-"""The format of packs and their indexes."""
+"""Tests of the format of packs and their indexes."""
 
 from __future__ import annotations
 
@@ -90,15 +90,17 @@ def test_frame_length_matches_zstd(content: bytes, checksum: bool) -> None:
 
 def test_all_concatenated_frames_are_decompressed() -> None:
     data = compress_frame(b"first") + compress_frame(b"second")
-    assert zstandard.ZstdDecompressor().decompress(data) == b"first", "the trap that decompress_all is there for"
+    assert zstandard.ZstdDecompressor().decompress(data) == b"first", (
+        "zstandard now decompresses all frames, so decompress_all is unnecessary"
+    )
     assert decompress_all(data) == b"firstsecond"
 
 
 def test_truncated_frames_are_rejected() -> None:
     data = compress_frame(b"first" * 50) + compress_frame(b"second")
-    ends = {0, len(compress_frame(b"first" * 50))}
+    complete_lengths = {0, len(compress_frame(b"first" * 50))}
     for length in range(len(data)):
-        if length in ends:
+        if length in complete_lengths:
             continue
         with pytest.raises(FrameError):
             decompress_all(data[:length])
@@ -107,11 +109,11 @@ def test_truncated_frames_are_rejected() -> None:
 def test_truncated_pack_yields_its_complete_frames() -> None:
     frames = [compress_frame(content) for content in (b"one", b"two" * 100, b"three")]
     pack = b"".join(frames)
-    ends = [len(b"".join(frames[:count])) for count in range(4)]
+    end_offsets = [len(b"".join(frames[:count])) for count in range(4)]
     for length in range(len(pack) + 1):
         torn = pack[:length]
         index = index_from_pack(lambda offset, count, torn=torn: torn[offset : offset + count], length)  # type: ignore[misc]
-        assert len(index) == sum(end <= length for end in ends[1:])
+        assert len(index) == sum(end <= length for end in end_offsets[1:])
 
 
 def test_frame_of_an_unexpected_size_is_rejected() -> None:

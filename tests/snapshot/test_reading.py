@@ -1,4 +1,4 @@
-"""What changes while it is read: nothing is kept that was not there at one time, and nothing behind a link is read."""
+"""Tests of files that change during their read: no mixed content is stored, and no file behind a link is read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _edit_in_place(path: Path) -> None:
 
 
 def _edit_and_set_the_time_back(path: Path) -> None:
-    """Only ctime tells."""
+    """Only the ctime reveals the edit."""
     before = path.stat()
     _edit_in_place(path)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -59,12 +59,12 @@ def test_file_replaced_by_a_link_is_captured_as_a_link(bench: Workbench) -> None
     secret = bench.source.parent / "secret"
     secret.write_bytes(b"secret")
     target = bench.write("a.py", b"listed")
-    found = file_stat(os.lstat(target))
+    listed_stat = file_stat(os.lstat(target))
     target.unlink()
     target.symlink_to(secret)
     objects = bench.objects()
     with DirectoryDescriptors(os.fsencode(bench.source)) as directories, PackWriter(objects) as writer:
-        row = capture_entry(directories, b"a.py", found, writer)
+        row = capture_entry(directories, b"a.py", listed_stat, writer)
     assert objects.read(Digest(row.key.hex())) == os.fsencode(secret)
 
 
@@ -90,12 +90,12 @@ def test_stamp_is_created_before_the_tree_is_read(bench: Workbench) -> None:
 
 
 def test_a_file_as_old_as_the_stamp_is_racy(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock's grain: what was written in the very tick of the stamp may be written again in it."""
+    """The clock has a resolution: a file written in the same tick as the stamp may be written again in that tick."""
     target = bench.write("a.py")
     monkeypatch.setattr(snapshot, "make_stamp", lambda *_: os.lstat(target).st_ctime_ns)
     bench.take()
-    again = bench.take()
-    assert (again.reused, again.read_files) == (False, 1)
+    second = bench.take()
+    assert (second.reused, second.read_files) == (False, 1)
 
 
 def test_cache_row_as_old_as_the_stamp_is_ignored(bench: Workbench) -> None:
@@ -109,14 +109,14 @@ def test_cache_row_as_old_as_the_stamp_is_ignored(bench: Workbench) -> None:
 
 
 def test_tree_on_another_device_has_an_earlier_stamp(bench: Workbench) -> None:
-    """Its times may lie ahead of the store's, so that only what is some seconds older is believed."""
+    """Its clock may be ahead of the store's, so only files that are some seconds older are trusted."""
     device = os.stat(bench.source.parent).st_dev
-    other = next((base for base in (b"/dev/shm", b"/proc", b"/sys") if os.stat(base).st_dev != device), None)
-    assert other is not None
+    other_base = next((base for base in (b"/dev/shm", b"/proc", b"/sys") if os.stat(base).st_dev != device), None)
+    assert other_base is not None
     probe = bench.source.parent / "cache" / "stat.bin"
-    here = make_stamp(bench.files, probe, os.fsencode(bench.source))
-    there = make_stamp(bench.files, probe, other)
-    assert here - there > 1_000_000_000
+    store_stamp = make_stamp(bench.files, probe, os.fsencode(bench.source))
+    other_stamp = make_stamp(bench.files, probe, other_base)
+    assert store_stamp - other_stamp > 1_000_000_000
 
 
 @pytest.mark.parametrize("is_repository", [True, False])

@@ -1,4 +1,4 @@
-"""Taking snapshots of real trees, with everything that a file system can hold."""
+"""Tests of snapshots of real trees, with everything that a file system can contain."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def test_snapshot_records_path_kind_mode_size_and_content(bench: Workbench) -> N
 
 
 def test_snapshot_id_depends_only_on_the_tree(bench: Workbench, make_bench: Callable[[], Workbench]) -> None:
-    other = make_bench()
-    for one in (bench, other):
+    other_bench = make_bench()
+    for one in (bench, other_bench):
         one.write("a.py")
         one.write("sub/b.py")
-    os.utime(other.source / "a.py", (1, 1))
-    (other.source / "a.py").chmod(0o600)
-    assert bench.take().snapshot_id == other.take().snapshot_id
-    other.commit()
-    assert other.take().snapshot_id == bench.take().snapshot_id
-    (other.source / "a.py").chmod(0o700)
-    assert other.take().snapshot_id != bench.take().snapshot_id
+    os.utime(other_bench.source / "a.py", (1, 1))
+    (other_bench.source / "a.py").chmod(0o600)
+    assert bench.take().snapshot_id == other_bench.take().snapshot_id
+    other_bench.commit()
+    assert other_bench.take().snapshot_id == bench.take().snapshot_id
+    (other_bench.source / "a.py").chmod(0o700)
+    assert other_bench.take().snapshot_id != bench.take().snapshot_id
 
 
 def test_snapshot_retains_its_first_creation_time_and_source(bench: Workbench) -> None:
@@ -142,10 +142,10 @@ def test_store_inside_the_source_is_never_included(bench: Workbench, is_reposito
     bench.write("a.py")
     if is_repository:
         bench.commit()
-    of_1x = bench.source / "store-of-1x"
-    of_1x.mkdir()
-    (of_1x / "store.json").write_text('{"schema_name": "codebatch.store", "schema_version": 1}')
-    (of_1x / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    old_store = bench.source / "store-of-1x"
+    old_store.mkdir()
+    (old_store / "store.json").write_text('{"schema_name": "codebatch.store", "schema_version": 1}')
+    (old_store / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
     create_store(RealFiles(), bench.source / "other-store")
     if is_repository:
         bench.git("add", "-f", "other-store")
@@ -168,7 +168,7 @@ def test_several_roots_have_a_common_base(bench: Workbench) -> None:
     assert bench.paths(source / "a", source / "b") == [b"a/x.py", b"b/y.py"]
     assert bench.paths(source / "top.py") == [b"top.py"]
     assert bench.paths(source / "a/x.py", source / "c") == [b"a/x.py", b"c/z.py"]
-    assert bench.paths(source / "b/y.log") == [b"y.log"], "a file that is named is taken even if it is ignored"
+    assert bench.paths(source / "b/y.log") == [b"y.log"], "an ignored file was left out although it was named"
     assert bench.paths(source, source / "a") == [b".gitignore", b"a/x.py", b"b/y.py", b"c/z.py", b"top.py"]
 
 
@@ -215,7 +215,7 @@ def _deep_file(source: Path, parts: list[str]) -> None:
 
 
 def test_constantly_changing_file_fails_the_snapshot(bench: Workbench) -> None:
-    """A timer of our own processor time touches it, so that it changes while it is read on the busiest machine too."""
+    """A timer of this process's CPU time touches the file, so it changes during its read even on a busy machine."""
     busy = bench.write("busy.bin")
     os.truncate(busy, 128 << 20)
     before = signal.signal(signal.SIGPROF, lambda *_: os.utime(busy))
@@ -232,7 +232,7 @@ def test_constantly_changing_file_fails_the_snapshot(bench: Workbench) -> None:
 
 
 def test_file_removed_during_the_snapshot_is_absent(bench: Workbench) -> None:
-    """The report comes between two files, so the file goes away after it was listed and before it is opened."""
+    """The report is called between two files, so the file is removed after it was listed and before it is opened."""
     bench.write("a.py")
     doomed = bench.write("b.py")
 
@@ -271,9 +271,9 @@ def test_lfs_pointers_are_reported(bench: Workbench) -> None:
     assert note in bench.take().notes
     bench.settle()
     bench.take()
-    again = bench.take()
-    assert again.reused
-    assert note in again.notes
+    second = bench.take()
+    assert second.reused
+    assert note in second.notes
 
 
 def test_large_file_is_streamed_in_constant_memory(bench: Workbench) -> None:

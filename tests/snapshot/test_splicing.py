@@ -1,4 +1,4 @@
-"""A snapshot spliced out of the last one is the one that is taken as if for the first time."""
+"""Tests of splicing: a snapshot spliced from the previous one equals a first snapshot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _frames(bench: Workbench, snapshot_id: str) -> SnapshotDocument:
 
 @contextlib.contextmanager
 def _is_spliced(monkeypatch: pytest.MonkeyPatch, *, expected: bool) -> Iterator[None]:
-    """That what happens inside lists the tree anew, or does not."""
+    """Check whether the enclosed code lists the tree completely (`expected=False`) or splices."""
     listed: list[TreeLister] = []
     whole = TreeLister.list_all
 
@@ -52,7 +52,7 @@ def _is_spliced(monkeypatch: pytest.MonkeyPatch, *, expected: bool) -> Iterator[
 
 
 def _take_with_and_without_cache(bench: Workbench) -> None:
-    """Take it with what is known, and into a store that knows nothing: the same bytes."""
+    """Take a snapshot with the cache and another into an empty store. Check that their bytes are equal."""
     store, fresh_store = bench.store, bench.store.with_name("fresh")
     try:
         known = bench.take()
@@ -77,16 +77,16 @@ def _take_with_and_without_cache(bench: Workbench) -> None:
 
 
 def _open_without_blocking(path: str, flags: int) -> int:
-    """open(2) that does not wait for a reader of a FIFO."""
+    """Call open(2) without waiting for a reader of a FIFO."""
     return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
 
 def _apply(source: Path, step: tuple[str, str, str, bytes]) -> None:
-    what, name, other, content = step
-    path, target = source / name, source / other
+    action, name, other_name, content = step
+    path, target = source / name, source / other_name
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        match what:
+        match action:
             case "edit":
                 with open(path, "wb", opener=_open_without_blocking) as file:
                     file.write(content)
@@ -130,7 +130,8 @@ def test_incremental_snapshots_match_first_snapshots(is_repository: bool, histor
         _take_with_and_without_cache(bench)
         for steps in history:
             for step in steps:
-                if not (is_repository and step[0] == "fifo"):  # Beside git's list one is seen when that has changed.
+                # With git's listing, a FIFO is noticed only when the listing changes.
+                if not (is_repository and step[0] == "fifo"):
                     _apply(bench.source, step)
             _take_with_and_without_cache(bench)
 
@@ -153,9 +154,9 @@ def test_edit_is_spliced_and_reads_only_its_file(
         bench.write("d/c.py", content)
         bench.settle()
         with _is_spliced(monkeypatch, expected=True):
-            taken = bench.take()
-        assert (taken.read_files, taken.files) == (1, 3)
-        assert bench.load(taken).read(b"d/c.py") == content.encode()
+            result = bench.take()
+        assert (result.read_files, result.files) == (1, 3)
+        assert bench.load(result).read(b"d/c.py") == content.encode()
         assert bench.take().reused
     _take_with_and_without_cache(bench)
 
@@ -273,21 +274,21 @@ def test_damaged_cache_data_triggers_a_full_listing(
 def test_index_that_does_not_match_its_snapshot_is_not_spliced(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stat cache names the index by its bytes; were it wrong too, the snapshot's digest would tell."""
+    """The stat cache names the index by its digest. If that were wrong too, the snapshot's digest would reveal it."""
     _warm(bench)
     before = bench.take()
     bench.write("z.py")
     bench.settle()
-    other = bench.take()
+    other_result = bench.take()
     (bench.source / "z.py").unlink()
     bench.settle()
     bench.take()
     bench.write("b.py", "changed")
     bench.settle()
-    lying = bench.load(other)
+    other_snapshot = bench.load(other_result)
     real = bench.load(before)
     for name in ("_path", "document"):
-        monkeypatch.setattr(real, name, getattr(lying, name))
+        monkeypatch.setattr(real, name, getattr(other_snapshot, name))
     monkeypatch.setattr(take, "load_snapshot", lambda *_: real)
     with _is_spliced(monkeypatch, expected=False):
         bench.take()
@@ -321,11 +322,13 @@ def test_file_removed_during_splicing_is_absent(bench: Workbench, monkeypatch: p
     path = bench.write("b.py", "changed")
     bench.settle()
 
-    def gone(directories: DirectoryDescriptors, name: bytes, found: FileStat, writer: PackWriter) -> StatRow:
+    def capture_removed(
+        directories: DirectoryDescriptors, name: bytes, listed_stat: FileStat, writer: PackWriter
+    ) -> StatRow:
         path.unlink()
-        return capture_entry(directories, name, found, writer)
+        return capture_entry(directories, name, listed_stat, writer)
 
-    monkeypatch.setattr(take, "capture_entry", gone)
+    monkeypatch.setattr(take, "capture_entry", capture_removed)
     assert bench.take().files == 2
 
 
@@ -340,7 +343,7 @@ def test_edits_below_several_roots_are_spliced(bench: Workbench, monkeypatch: py
         bench.write(name, f"# {name}\n*.log\n")
         bench.settle()
         with _is_spliced(monkeypatch, expected=True):
-            taken = bench.take(*roots)
+            result = bench.take(*roots)
         store, bench.store = bench.store, bench.store.with_name(f"fresh{name.replace('/', '')}")
-        assert bench.take(*roots).snapshot_id == taken.snapshot_id
+        assert bench.take(*roots).snapshot_id == result.snapshot_id
         bench.store = store

@@ -1,4 +1,4 @@
-"""The stat cache: what did not change is not read, and what changed is never missed."""
+"""Tests of the stat cache: unchanged files are not read, and every change is noticed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _warm(bench: Workbench) -> None:
 
 
 def _opened(bench: Workbench) -> list[str]:
-    """What a further process opens below the source while it takes a snapshot, by the interpreter's audit events."""
+    """Return the names that another process opens below the source during a snapshot, according to its audit events."""
     script = (
         "import os, sys, pathlib\n"
         "from codebatch.snapshotting.snapshot import SourceRules, take_snapshot\n"
@@ -58,8 +58,8 @@ def test_unchanged_tree_opens_no_file(bench: Workbench, is_repository: bool) -> 
     first = bench.take()
     assert first.read_files == 20
     assert _opened(bench) == []
-    again = bench.take()
-    assert (again.read_files, again.reused, again.snapshot_id) == (0, True, first.snapshot_id)
+    second = bench.take()
+    assert (second.read_files, second.reused, second.snapshot_id) == (0, True, first.snapshot_id)
     bench.write("file7.py", "other")
     assert _opened(bench) == ["file7.py"]
 
@@ -85,10 +85,10 @@ def _edit_and_set_times_back(path: Path) -> None:
 
 def _replace_by_a_copy_with_the_same_times(path: Path) -> None:
     before = path.stat()
-    other = path.with_suffix(".tmp")
-    other.write_bytes(b"ba\n")
-    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
-    other.rename(path)
+    copy = path.with_suffix(".tmp")
+    copy.write_bytes(b"ba\n")
+    os.utime(copy, ns=(before.st_atime_ns, before.st_mtime_ns))
+    copy.rename(path)
 
 
 def _make_executable(path: Path) -> None:
@@ -141,7 +141,7 @@ def test_disguised_change_is_detected(bench: Workbench, change: Callable[[Path],
 
 
 def test_file_written_within_a_tick_of_the_snapshot_is_read_again(bench: Workbench) -> None:
-    """Whatever the clock's grain: an edit of the same size right behind the snapshot is never missed."""
+    """An edit of equal size immediately after the snapshot is noticed, whatever the resolution of the clock."""
     target = bench.write("a.py", "00000")
     for number in range(1, 60):
         bench.take()
@@ -150,13 +150,13 @@ def test_file_written_within_a_tick_of_the_snapshot_is_read_again(bench: Workben
 
 
 def test_rows_newer_than_the_snapshot_are_read_again(bench: Workbench) -> None:
-    """A file from the future stays racy: it is read each time, and an edit that lstat cannot see is found."""
+    """A file with a future time stays racy: it is read each time, so an edit that lstat does not show is noticed."""
     target = bench.write("a.py", "one")
     future = 4_000_000_000_000_000_000
     os.utime(target, ns=(future, future))
     first = bench.take()
-    again = bench.take()
-    assert (first.read_files, again.read_files, again.reused) == (1, 1, False)
+    second = bench.take()
+    assert (first.read_files, second.read_files, second.reused) == (1, 1, False)
 
 
 def test_rehash_reads_every_file(bench: Workbench) -> None:
@@ -198,7 +198,7 @@ def test_cached_row_requires_its_object(bench: Workbench) -> None:
 
 
 class _RefusingFiles(RealFiles):
-    """Real files on a disk that refuses everything after so many writes."""
+    """Files on a disk that refuses every write after the first `allowed` writes."""
 
     def __init__(self, allowed: int) -> None:
         super().__init__()
@@ -261,7 +261,7 @@ def test_full_disk_is_reported_and_leaves_a_working_store(bench: Workbench) -> N
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(bench.store)]
     mounted = subprocess.run(mount, check=False, capture_output=True)
     if mounted.returncode != 0:
-        pytest.skip("mounting is not allowed here")
+        pytest.skip("this system forbids mounting")
     try:
         bench.write("small.py", "x")
         first = bench.take()
@@ -277,15 +277,15 @@ def test_full_disk_is_reported_and_leaves_a_working_store(bench: Workbench) -> N
 
 
 def _changes(bench: Workbench, exclude: tuple[str, ...] = ()) -> Callable[[], tuple[bytes, ...]]:
-    """Takes a snapshot; what tells the paths that have changed since."""
+    """Take a snapshot. Return a function that returns the paths changed since then."""
     bench.settle()
     snapshot_id = bench.take(exclude=exclude).snapshot_id
     name = find_stat_cache(bench.files, bench.store, snapshot_id, str(bench.source))
 
     def look() -> tuple[bytes, ...]:
-        found = changes_since(bench.files, bench.store, name, snapshot_id)
-        assert found is not None
-        return found.paths
+        changes = changes_since(bench.files, bench.store, name, snapshot_id)
+        assert changes is not None
+        return changes.paths
 
     return look
 

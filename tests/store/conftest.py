@@ -1,4 +1,4 @@
-"""Fixtures of the tests of stores."""
+"""Fixtures for tests of stores."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from codebatch.system.files.files import RealFiles
 
 @pytest.fixture
 def store(tmp_path: Path) -> StoreDir:
-    """Return a new, empty store."""
+    """A new, empty store."""
     return create_store(RealFiles(), tmp_path / "store")[0]

@@ -1,4 +1,4 @@
-"""How attempts ended is known once of each, whoever told of it."""
+"""Tests of the attempt reader: it returns each attempt's end once, whether a worker reported it or a file was read."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_attempts_are_reported_once_across_reads(tmp_path: Path) -> None:
             register.write_bytes(b"nothing that is read")
     listener = _attempts(place)
     listener.record_reported(commits[0])
-    found = listener.read()
-    assert ([one.item for one in found.conclusions], found.unreadable) == ([1], ())
+    result = listener.read()
+    assert ([one.item for one in result.conclusions], result.unreadable) == ([1], ())
     assert sorted(listener.read_all().conclusions, key=lambda one: one.item) == sorted(
         reader.read_all().conclusions, key=lambda one: one.item
     )

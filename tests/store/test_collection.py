@@ -1,4 +1,4 @@
-"""What is collected, and what is not: nothing that is needed is ever gone, whoever is killed or refused, and when."""
+"""Tests of garbage collection: it never removes needed data, even if it is killed or its writes are refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tests.support.stores import collect_all, make_merged
 
 
 def _check_readable(store: StoreDir, batch_id: str) -> None:
-    """All that a batch names is there: its snapshot, every object, every record."""
+    """Check that everything that a batch names is readable: its snapshot, objects and records."""
     batch = open_batch(store, batch_id)
     objects = store.objects()
     for entry in load_snapshot(store.files, store.root, batch.about.snapshot_id).entries:
@@ -70,7 +70,7 @@ def test_comparison_batches_do_not_displace_batches_of_the_tree(store: StoreDir)
     runs = [make_merged(store, [b"run-%d" % second], second=second) for second in range(2)]
     compared = [make_merged(store, [b"base-%d" % second], second=second, for_comparison=True) for second in range(2, 5)]
     collect_all(store, keep=2)
-    assert batch_ids(store) == [each.id for each in (*runs, *compared[1:])]
+    assert batch_ids(store) == [batch.id for batch in (*runs, *compared[1:])]
 
 
 def test_gc_retains_bases_of_an_unfinished_batch_until_completion(store: StoreDir) -> None:
@@ -99,16 +99,16 @@ def test_gc_keeps_pinned_held_and_unfinished_batches(store: StoreDir) -> None:
     pinned, held, last = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
     pending = make_batch(store, [b"pending"], shard_items=1, at_ns=3 * 10**9)
     latest = make_merged(store, [b"latest"], second=4)
-    for each in (pinned, latest):
-        pin_reference(store, each.id)
+    for batch in (pinned, latest):
+        pin_reference(store, batch.id)
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
     holder = HolderRegistration(store.files, held.root, about)
     collect_all(store, keep=1)
     holder.close()
     ids = [pinned.id, held.id, last.id, pending.id, latest.id]
-    assert batch_ids(store) == ids, "what is pinned counts as none of the latest"
-    for each in (pinned, latest):
-        unpin_reference(store, each.id)
+    assert batch_ids(store) == ids, "a pinned batch was counted as one of the latest"
+    for batch in (pinned, latest):
+        unpin_reference(store, batch.id)
     collect_all(store, keep=1)
     assert batch_ids(store) == [pending.id, latest.id]
     assert {pending.about.snapshot_id, latest.about.snapshot_id} == {*snapshot_ids(store.files, store.root)}
@@ -116,9 +116,9 @@ def test_gc_keeps_pinned_held_and_unfinished_batches(store: StoreDir) -> None:
 
 def test_gc_keeps_the_latest_run_and_young_snapshots_if_the_clock_was_set_back(store: StoreDir) -> None:
     just_run = make_merged(store, [b"just run"], second=1)
-    of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
+    future_batches = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
     going = plan_collection(store, keep=1, now_ns=0, on_skipped=ignore_note, spared={just_run.id})
-    assert [path.name for path in going.batches] == [of_tomorrow[0].id]
+    assert [path.name for path in going.batches] == [future_batches[0].id]
     assert going.snapshots == []
 
 
@@ -144,14 +144,14 @@ def test_dry_run_reports_the_same_counts_and_changes_nothing(store: StoreDir) ->
     for path in (store.root / "snapshots").iterdir():
         os.utime(path, ns=(0, 0))
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
-    told = collect_garbage(store, keep=1, is_dry=True)
+    collected = collect_garbage(store, keep=1, is_dry=True)
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
-    assert (len(told.batches), len(told.snapshots), told.packs, told.objects) == (2, 2, 2, 2)
+    assert (len(collected.batches), len(collected.snapshots), collected.packs, collected.objects) == (2, 2, 2, 2)
     size = read_store_stats(store).bytes
-    assert collect_garbage(store, keep=1) == told
-    written = (open_batch(store, told.settled[0]).root / "settled.json").stat().st_size
-    indexes = 2 * (24 + 32 + 3 * 8 + 32)  # those of packs of one object
-    assert size - read_store_stats(store).bytes == told.freed_bytes - written + indexes
+    assert collect_garbage(store, keep=1) == collected
+    settled_bytes = (open_batch(store, collected.settled[0]).root / "settled.json").stat().st_size
+    indexes = 2 * (24 + 32 + 3 * 8 + 32)  # the indexes of packs of one object
+    assert size - read_store_stats(store).bytes == collected.freed_bytes - settled_bytes + indexes
 
 
 def test_gc_does_not_wait_for_writers(store: StoreDir) -> None:
@@ -163,7 +163,7 @@ def test_gc_does_not_wait_for_writers(store: StoreDir) -> None:
 
 
 def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDir) -> None:
-    """How much is kept of another one its own configuration says."""
+    """The number of batches kept for another source is a matter of that source's configuration."""
     batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
     elsewhere = [
         adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=at * 10**9)
@@ -172,7 +172,11 @@ def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDi
     collected = collect_garbage_after_run(store, keep=1, ran=batches[0])
     assert collected is not None
     assert collected.batches == (batches[1].id,)
-    assert [read_compacted(each) is None for each in (batches[0], batches[2], elsewhere[-1])] == [True, False, True]
+    assert [read_compacted(candidate) is None for candidate in (batches[0], batches[2], elsewhere[-1])] == [
+        True,
+        False,
+        True,
+    ]
     assert len(collect_garbage(store, keep=1).batches) == 3
 
 
@@ -215,17 +219,17 @@ def test_run_collects_objects_once_a_day(store: StoreDir) -> None:
 def test_gc_keeps_all_objects_if_a_batch_is_damaged(store: StoreDir, damaged: str) -> None:
     for second in range(2):
         make_merged(store, [b"%d" % second], second=second)
-    kept = open_batch(store, batch_ids(store)[-1])
+    batch = open_batch(store, batch_ids(store)[-1])
     (path,) = [
-        *kept.root.rglob(damaged),
-        *(store.root / "snapshots" / kept.about.snapshot_id).glob(damaged),
+        *batch.root.rglob(damaged),
+        *(store.root / "snapshots" / batch.about.snapshot_id).glob(damaged),
     ]
     path.write_bytes(b"damaged")
     before = {*(store.root / "objects").iterdir()}
     notes: list[str] = []
     collect_all(store, keep=1, notes=notes)
     assert {*(store.root / "objects").iterdir()} == before
-    assert kept.id in batch_ids(store)
+    assert batch.id in batch_ids(store)
     assert "removed" in notes[0]
 
 
@@ -237,9 +241,9 @@ def test_gc_keeps_objects_that_records_of_open_or_finished_work_reference(
         writer.add(b"nobody's" * 1000)
 
     def run_item(*arguments: object) -> object:
-        found = plain(*arguments)  # type: ignore[arg-type]
-        found["parse"] = [Ast(path="a", object=tree, format="x")]
-        return found
+        results = plain(*arguments)  # type: ignore[arg-type]
+        results["parse"] = [Ast(path="a", object=tree, format="x")]
+        return results
 
     plain = CheapRunner.run_item
     monkeypatch.setattr(CheapRunner, "run_item", run_item)
@@ -267,7 +271,7 @@ def test_retaken_snapshot_counts_as_young(store: StoreDir) -> None:
 
 
 def test_gc_keeps_objects_of_retried_results_that_are_not_merged_yet(store: StoreDir) -> None:
-    """The batch is merged with a failure, and `resume` was broken off after it had done that again."""
+    """The batch was merged with a failure. A `resume` committed a result for it and was killed before the merge."""
     with PackWriter(store.objects()) as writer:
         tree = writer.add(b"a tree")
     batch = make_merged(store, [b"fails"])
@@ -287,7 +291,7 @@ def test_gc_keeps_objects_of_retried_results_that_are_not_merged_yet(store: Stor
 
 @pytest.fixture(scope="module")
 def old() -> tuple[Disk, list[str]]:
-    """A store with three batches, to be copied."""
+    """A disk with a store of three batches, and their ids. Tests copy it."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     batches = [make_merged(store, [b"shared", b"own-%d" % at], second=at) for at in range(3)]
@@ -298,7 +302,7 @@ def old() -> tuple[Disk, list[str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_gc_killed_at_any_write_leaves_everything_needed(old: tuple[Disk, list[str]], seed: int | None) -> None:
-    """Then power is lost, or not, and the next one comes to the same end."""
+    """The check is made with and without a power loss after the kill. The next collection reaches the same state."""
     disk, batches = old
     for left, _ in killed_at_each_write(disk, _collect, seed=seed, least=20):
         store = open_store(RealFiles(left.calls()), PLACE)
@@ -315,14 +319,14 @@ def _collect(files: RealFiles) -> None:
 
 
 def _check_collected(store: StoreDir) -> None:
-    """Nothing is there twice, nor without need, nor unfinished."""
+    """Check that the store has no duplicate, unneeded or unfinished files."""
     sweep_unfinished(store.files, [store.root / "batches", store.root / "snapshots"])
     for batch_id in batch_ids(store):
         _check_readable(store, batch_id)
     objects = store.objects()
     needed = set()
     for name in snapshot_ids(store.files, store.root):
-        needed |= {bytes.fromhex(each) for each in load_snapshot(store.files, store.root, name).object_digests()}
+        needed |= {bytes.fromhex(digest) for digest in load_snapshot(store.files, store.root, name).object_digests()}
     assert choose_packs(objects, needed).removed == []
 
 
@@ -336,7 +340,7 @@ def test_gc_reports_a_refused_write_and_leaves_everything_needed(old: tuple[Disk
 
 
 def test_old_pack_is_removed_only_after_the_new_pack_is_durable(old: tuple[Disk, list[str]]) -> None:
-    """Killed as the old one goes, and without power: a disk may write the one name and not the other."""
+    """The collector is killed when it removes the old pack, and power is lost: the disk may keep either name."""
     disk, batches = copy.deepcopy(old)
 
     def die(operation: Operation) -> Fate | None:
@@ -362,11 +366,11 @@ def test_gc_does_not_follow_a_link_in_place_of_a_batch_or_snapshot(store: StoreD
     (store.root / where).symlink_to(tmp_path / "outside")
     make_merged(store, [b"a"], second=1)
     make_merged(store, [b"b"], second=2)
-    told: list[str] = []
-    collect_all(store, keep=1, notes=told)
+    notes: list[str] = []
+    collect_all(store, keep=1, notes=notes)
     assert precious.exists()
     assert (store.root / where).is_symlink()
-    assert any(Path(where).name in line for line in told)
+    assert any(Path(where).name in line for line in notes)
 
 
 @pytest.mark.parametrize("part", ["objects", "snapshots", "batches", "pins", "cache"])

@@ -1,4 +1,4 @@
-"""How long commands took: kept, and as if it were not where it says what no command takes."""
+"""Tests of the durations of commands: they are kept, and files with impossible values are ignored."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_durations_prefer_the_same_definition_and_keep_the_latest_samples(tmp_pa
     for seconds in range(SAMPLES_MAX + 2):
         known.add(CommandDuration("build", DEFINITION, "make", float(seconds)))
     known.save_durations()
-    again = CommandDurations(store, ROOT)
-    assert again.command_seconds("build", DEFINITION) == tuple(float(each) for each in range(2, SAMPLES_MAX + 2))
-    assert again.command_seconds("build", OTHER) == again.command_seconds("build", DEFINITION)
-    again.add(CommandDuration("build", OTHER, "make", 99.0))
-    again.save_durations()
+    reloaded = CommandDurations(store, ROOT)
+    assert reloaded.command_seconds("build", DEFINITION) == tuple(float(value) for value in range(2, SAMPLES_MAX + 2))
+    assert reloaded.command_seconds("build", OTHER) == reloaded.command_seconds("build", DEFINITION)
+    reloaded.add(CommandDuration("build", OTHER, "make", 99.0))
+    reloaded.save_durations()
     assert CommandDurations(store, ROOT).command_seconds("build", OTHER) == (99.0,)
-    assert len(again.program_seconds("make")) == SAMPLES_MAX + 3
+    assert len(reloaded.program_seconds("make")) == SAMPLES_MAX + 3
     assert CommandDurations(store, b"/elsewhere").program_seconds("make") == ()
 
 

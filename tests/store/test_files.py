@@ -1,4 +1,4 @@
-"""What the disk refuses leaves files as they were."""
+"""Tests of file access: a refused call leaves files unchanged and is reported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_store_creation_rejects_a_file_system_without_hard_links(tmp_path: Path)
 
 
 def test_exclusive_create_recognises_its_own_link_after_a_lost_reply(tmp_path: Path) -> None:
-    """Asked again over NFS, the link is there already: by its inode it is ours."""
+    """NFS repeats the call and reports that the link exists. Its inode shows that we created it."""
     (tmp_path / "source").write_bytes(b"x")
     (tmp_path / "taken").write_bytes(b"y")
     lost = Fate(FileExistsError(errno.EEXIST, "File exists"), share=1.0)
@@ -63,11 +63,11 @@ def test_exclusive_create_recognises_its_own_link_after_a_lost_reply(tmp_path: P
 
 def test_plan_of_another_batch_is_rejected(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
-    one, other = (make_batch(store, [path], shard_items=1) for path in (b"a", b"b"))
-    (one.root / "plan.json").write_bytes((other.root / "plan.json").read_bytes())
+    first, second = (make_batch(store, [path], shard_items=1) for path in (b"a", b"b"))
+    (first.root / "plan.json").write_bytes((second.root / "plan.json").read_bytes())
     with pytest.raises(StoreCorrupt, match="belongs to another batch"):
-        one.plan()
-    assert other.plan().item_count == 1
+        first.plan()
+    assert second.plan().item_count == 1
 
 
 def test_batch_with_paths_but_without_a_source_is_damaged(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ class _WithoutLocks(RealCalls):
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL])
 def test_file_system_without_locks_is_reported(tmp_path: Path, number: int) -> None:
-    """As NFS without lockd, and Lustre without `-o flock`."""
+    """NFS without lockd and Lustre without `-o flock` refuse locks."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     files = RealFiles(_WithoutLocks(number))
     before = len(os.listdir("/proc/self/fd"))
@@ -117,7 +117,7 @@ def test_file_system_that_cannot_sync_is_reported_as_unwritable(tmp_path: Path, 
 
 
 def test_iter_files_skips_unreadable_paths(tmp_path: Path) -> None:
-    """A path too long for the system stands for whatever refuses."""
+    """A path that is too long for the system represents any unreadable path."""
     (tmp_path / "a").write_bytes(b"xx")
     (tmp_path / "z").write_bytes(b"x")
     depth = os.open(tmp_path, os.O_RDONLY)
@@ -127,65 +127,65 @@ def test_iter_files_skips_unreadable_paths(tmp_path: Path) -> None:
         os.close(depth)
         depth = below
     os.close(depth)
-    assert [found.st_size for _, found in iter_files(tmp_path)] == [2, 1]
+    assert [status.st_size for _, status in iter_files(tmp_path)] == [2, 1]
 
 
 def test_open_directory_handle_rejects_links_and_detects_removal(
     tmp_path: Path,
 ) -> None:
-    files, kept = RealFiles(), tmp_path / "kept"
+    files, directory = RealFiles(), tmp_path / "kept"
     files.confine(tmp_path)
-    kept.mkdir()
-    (kept / "a").write_bytes(b"one")
-    (kept / "link").symlink_to("a")
-    with files.keeping_open(kept):
-        assert files.read_range(f"{kept}/a", 0, 10) == files.read_range(kept / "a", 0, 10) == b"one"
+    directory.mkdir()
+    (directory / "a").write_bytes(b"one")
+    (directory / "link").symlink_to("a")
+    with files.keeping_open(directory):
+        assert files.read_range(f"{directory}/a", 0, 10) == files.read_range(directory / "a", 0, 10) == b"one"
         with pytest.raises(StoreUntrusted):
-            files.read_range(f"{kept}/link", 0, 10)
+            files.read_range(f"{directory}/link", 0, 10)
         with pytest.raises(StoreUntrusted):
-            files.read_range(f"{kept}/../../elsewhere", 0, 10)
-        files.sync_directory(kept)
-        shutil.rmtree(kept)
-        kept.mkdir()
-        (kept / "a").write_bytes(b"two")
+            files.read_range(f"{directory}/../../elsewhere", 0, 10)
+        files.sync_directory(directory)
+        shutil.rmtree(directory)
+        directory.mkdir()
+        (directory / "a").write_bytes(b"two")
         with pytest.raises(FileNotFoundError):
-            files.read_range(f"{kept}/a", 0, 10)
-        assert files.read_range(f"{kept}/a", 0, 10) == b"two"
+            files.read_range(f"{directory}/a", 0, 10)
+        assert files.read_range(f"{directory}/a", 0, 10) == b"two"
 
 
 def test_open_directory_handle_lists_a_replaced_directory(tmp_path: Path) -> None:
-    files, kept = RealFiles(), tmp_path / "kept"
+    files, directory = RealFiles(), tmp_path / "kept"
     files.confine(tmp_path)
-    kept.mkdir()
-    with files.keeping_open(kept, tmp_path / "missing"):
-        assert files.listing(kept) == {}
-        kept.rmdir()
-        kept.mkdir()
-        (kept / "a").write_bytes(b"one")
-        assert (list(files.listing(kept)), files.lengths(kept)) == (["a"], {"a": 3})
+    directory.mkdir()
+    with files.keeping_open(directory, tmp_path / "missing"):
+        assert files.listing(directory) == {}
+        directory.rmdir()
+        directory.mkdir()
+        (directory / "a").write_bytes(b"one")
+        assert (list(files.listing(directory)), files.lengths(directory)) == (["a"], {"a": 3})
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 def test_sync_error_of_an_open_directory_handle_is_reported_once(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files, kept = RealFiles(), tmp_path / "kept"
+    files, directory = RealFiles(), tmp_path / "kept"
     files.confine(tmp_path)
-    kept.mkdir()
+    directory.mkdir()
     refused = [OSError(number, os.strerror(number))]
 
     def fsync(_descriptor: int) -> None:
         if refused:
             raise refused.pop()
 
-    with files.keeping_open(kept):
+    with files.keeping_open(directory):
         monkeypatch.setattr(os, "fsync", fsync)
         with pytest.raises(StoreError):
-            files.sync_directory(kept)
+            files.sync_directory(directory)
 
 
 class _Disk:
-    """Takes so many seconds for each file, by the clock that is asked; remembers who waited."""
+    """A simulated disk that needs a fixed time for each file. It records the threads that wrote."""
 
     def __init__(self, seconds: float, monkeypatch: pytest.MonkeyPatch, full_at: str = "") -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""Holders and leases: who is alive is known at every moment, and no number of leases is too many."""
+"""Tests of holders and leases: liveness is known at every moment, and the number of leases is not limited."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _disk_with_batch_directories() -> Disk:
 
 
 def test_live_holder_file_is_always_locked() -> None:
-    """Who looks at any moment while a process becomes a holder finds no file, or a locked one."""
+    """While a process registers as a holder, a reader finds either no holder file or a locked one."""
     disk = _disk_with_batch_directories()
     looked = 0
 

@@ -1,4 +1,4 @@
-"""Journals: their bytes are those that the golden file fixes, and who reads on misses no line and takes none twice."""
+"""Tests of journals: the golden file fixes their bytes, and a reader that continues returns each line exactly once."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def test_golden_file_contains_every_event() -> None:
 
 
 def test_journal_reader_returns_new_lines_of_all_holders_by_time(tmp_path: Path) -> None:
-    one, other = _journal(tmp_path, at_ns=10), _journal(tmp_path, WORKER, at_ns=1)
+    first, second = _journal(tmp_path, at_ns=10), _journal(tmp_path, WORKER, at_ns=1)
     reader = JournalReader(RealFiles(), tmp_path)
     assert _events(reader) == []
-    one.write_event(EVENTS[0])
-    other.write_event(EVENTS[1])
+    first.write_event(EVENTS[0])
+    second.write_event(EVENTS[1])
     assert _events(reader) == [EVENTS[1], EVENTS[0]]
     assert _events(reader) == []
-    one.write_event(EVENTS[2])
+    first.write_event(EVENTS[2])
     _journal(tmp_path, HolderId("2" * 32), at_ns=5).write_event(EVENTS[3])
     behind = JournalReader(RealFiles(), tmp_path, reader.read_positions)
     assert _events(behind) == [EVENTS[3], EVENTS[2]]
@@ -136,13 +136,13 @@ def test_invalid_journal_line_is_reported_once_and_skipped(tmp_path: Path) -> No
     first, second, third, *_ = GOLDEN.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + b"\rfor\reign\n" + second.replace(b"spawned", b"spawner") + third + b'{"torn')
     reader = JournalReader(RealFiles(), tmp_path)
-    told: list[str] = []
-    assert [line.event for line in reader.read(told.append)] == [EVENTS[0], EVENTS[2]]
-    assert len(told) == 3
-    assert all(str(path) in one for one in told)
-    told.clear()
-    assert reader.read(told.append) == []
-    assert len(told) == 1, "what is torn is looked at again"
+    notes: list[str] = []
+    assert [line.event for line in reader.read(notes.append)] == [EVENTS[0], EVENTS[2]]
+    assert len(notes) == 3
+    assert all(str(path) in one for one in notes)
+    notes.clear()
+    assert reader.read(notes.append) == []
+    assert len(notes) == 1, "the incomplete line was not read again"
 
 
 def test_journal_event_of_a_later_version_is_skipped(tmp_path: Path) -> None:
@@ -152,6 +152,6 @@ def test_journal_event_of_a_later_version_is_skipped(tmp_path: Path) -> None:
     journal = _journal(tmp_path)
     journal.write_event(Later(pid=1))
     journal.write_event(EVENTS[1])
-    told: list[str] = []
-    assert [line.event for line in read_journal(RealFiles(), tmp_path, told.append)] == [EVENTS[1]]
-    assert len(told) == 1
+    notes: list[str] = []
+    assert [line.event for line in read_journal(RealFiles(), tmp_path, notes.append)] == [EVENTS[1]]
+    assert len(notes) == 1

@@ -1,4 +1,4 @@
-"""Who writes keeps collectors of garbage out, without a gap, for as long as a process of it lives."""
+"""Tests of the store lock: a writer excludes garbage collection without a gap while any of its processes lives."""
 
 from __future__ import annotations
 

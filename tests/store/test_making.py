@@ -1,4 +1,4 @@
-"""Making a store while others make the same one, and begin to work in it."""
+"""Tests of the creation of a store while other processes create the same store and begin to work in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.calls import Operation, WatchedCalls
 
 
 def _create_and_sweep(root: Path) -> str:
-    """Another maker, who sweeps what the dead left as whoever is alone in a store does."""
+    """Create the same store as another process, and sweep files of dead processes as an only writer does."""
     store, _ = create_store(RealFiles(), root)
     with store.writing():
         return store.id
@@ -20,13 +20,13 @@ def _create_and_sweep(root: Path) -> str:
 def test_concurrent_store_creation_yields_a_single_store(tmp_path: Path) -> None:
     calls = 0
     at: int | None = None
-    made: list[str] = []
+    store_ids: list[str] = []
 
     def watch(_: Operation) -> None:
         nonlocal calls
         if calls == at:
             calls += 1
-            made.append(_create_and_sweep(root))
+            store_ids.append(_create_and_sweep(root))
         calls += 1
 
     root = tmp_path / "alone"
@@ -34,7 +34,7 @@ def test_concurrent_store_creation_yields_a_single_store(tmp_path: Path) -> None
     assert calls > 30
     for at in range(calls):
         calls, root = 0, tmp_path / str(at)
-        made.clear()
+        store_ids.clear()
         store, _ = create_store(RealFiles(WatchedCalls(RealCalls(), watch)), root)
-        assert made == [store.id] == [open_store(RealFiles(), root).id], f"call {at}"
+        assert store_ids == [store.id] == [open_store(RealFiles(), root).id], f"call {at}"
         assert not [path for path in root.rglob("*") if path.name.endswith(".tmp")], f"call {at}"

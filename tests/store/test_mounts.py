@@ -1,4 +1,4 @@
-"""On what kind of file system a store lies, as the kernel tells it."""
+"""Tests of the file system type of a store, as the kernel reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are given to batches: what they are, whose they are, and that they keep."""
+"""Tests of the names of batches: valid names, the batch of a name, and retention of named batches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_named_batch_resolves_and_is_retained_until_unpinned(store: StoreDir) ->
 
 def test_moving_a_name_returns_its_previous_batch(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
-    assert [assign_name(store, each.id, "x") for each in (first, first, second, second, first)] == [
+    assert [assign_name(store, batch.id, "x") for batch in (first, first, second, second, first)] == [
         None, None, first.id, None, second.id,
     ]  # fmt: skip
     assert read_batch_names(store) == {"x": first.id}
@@ -69,7 +69,8 @@ def test_unknown_name_and_name_of_a_missing_batch_are_reported(store: StoreDir) 
 
 def test_invalid_pin_files_are_ignored_and_the_latest_of_a_name_wins(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
-    digits = f"batch-{chr(0x662) * 8}-000000-000000-ffffff@y"  # To Python, no less than ASCII's.
+    # Python regards this digit as a digit like those of ASCII.
+    digits = f"batch-{chr(0x662) * 8}-000000-000000-ffffff@y"
     ids = (f"{first.id}@x", f"{second.id}@x", "@x", f"{first.id}@", f"{first.id}@a b", "batch-1@y", "x@y@z", digits)
     for planted in ids:
         write(store.root / "pins" / planted, "")
@@ -78,11 +79,11 @@ def test_invalid_pin_files_are_ignored_and_the_latest_of_a_name_wins(store: Stor
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_moving_a_name_killed_at_any_write_leaves_a_single_owner(seed: int | None) -> None:
-    """Killed at any write, and without power: it is the old one's or the new one's, and nobody else's."""
+    """After a kill at any write and a power loss, the old or the new batch has the name, and no other batch."""
     before = Disk()
-    made = create_store(RealFiles(before.calls()), PLACE)[0]
-    first, second = (make_batch(made, [b"a"], shard_items=1, at_ns=at).id for at in range(2))
-    assign_name(made, first, "x")
+    store = create_store(RealFiles(before.calls()), PLACE)[0]
+    first, second = (make_batch(store, [b"a"], shard_items=1, at_ns=at).id for at in range(2))
+    assign_name(store, first, "x")
     before.sync()
     for left, is_over in killed_at_each_write(
         before, lambda files: assign_name(open_store(files, PLACE), second, "x"), seed=seed, least=2

@@ -1,4 +1,4 @@
-"""Registers and segments that are not what their names or digests say are told, and never believed."""
+"""Tests of outcomes: registers and segments that do not match their names or digests are reported and not used."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def _commit(batch: Path, encoded: EncodedOutcome) -> TaskOutcome:
 
 def test_commit_under_a_foreign_register_name_is_unreadable(batch: Path) -> None:
     _commit(batch, _encoded())
-    held = OutcomeRegister(SHARD, 0, "parse", 1)
+    committed = OutcomeRegister(SHARD, 0, "parse", 1)
     other = OutcomeRegister(SHARD, 2, "parse", 1)
     outcomes = batch / layout.OUTCOMES
-    (outcomes / layout.register_name(*other)).hardlink_to(outcomes / layout.register_name(*held))
-    found = OutcomeRegisters(RealFiles(), batch).scan_new()
-    assert found.unreadable == [other]
-    assert [[outcome.start for outcome in commit.outcomes] for commit in found.commits] == [[0]]
+    (outcomes / layout.register_name(*other)).hardlink_to(outcomes / layout.register_name(*committed))
+    scan = OutcomeRegisters(RealFiles(), batch).scan_new()
+    assert scan.unreadable == [other]
+    assert [[outcome.start for outcome in commit.outcomes] for commit in scan.commits] == [[0]]
 
 
 def test_item_table_that_does_not_match_the_records_is_damaged(batch: Path) -> None:
-    """As many bytes in all, cut otherwise."""
+    """The table has the right sum of bytes, divided differently."""
     table = make_row(LINES[0] + b" ") + make_row(LINES[1][:-1])
     outcome = _commit(batch, _encoded(table))
     with pytest.raises(StoreCorrupt, match="item table"):
@@ -72,10 +72,10 @@ def test_item_is_returned_unless_its_own_row_is_wrong(batch: Path) -> None:
     assert outcomes.read_item(HOLDER, outcome, 0) == LINES[0]
     with pytest.raises(StoreCorrupt, match="item table"):
         outcomes.read_item(HOLDER, outcome, 1)
-    found = outcomes.iter_items(HOLDER, outcome)
-    assert next(found) == LINES[0]
+    items = outcomes.iter_items(HOLDER, outcome)
+    assert next(items) == LINES[0]
     with pytest.raises(StoreCorrupt, match="item table"):
-        next(found)
+        next(items)
 
 
 def test_item_table_with_other_lengths_than_the_records_is_damaged(batch: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_chain_with_a_hole_is_never_merged(batch: Path) -> None:
 
 
 def test_shard_with_any_flipped_byte_is_never_merged(batch: Path) -> None:
-    """Its frames are copied, and not decompressed."""
+    """The frames of a shard are copied without decompression."""
     outcome = _commit(batch, _encoded())
     links = [ChainLink(0, 2, "result", 1, HOLDER, outcome)]
     path = batch / layout.RESULTS / layout.segment_name(HOLDER)

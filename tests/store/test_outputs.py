@@ -1,4 +1,4 @@
-"""Outputs: which of those in a batch are its own, and what is read of them."""
+"""Tests of merged outputs: the choice among several outputs of a batch, and reading."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_outputs_with_another_number_of_items_are_rejected(batch: BatchDir) -> N
 def test_outputs_of_the_highest_generation_are_current(batch: BatchDir) -> None:
     outputs = _outputs(batch)
     for name, generation in ((Digest("0" * 64), 2), (Digest("f" * 64), 1)):
-        other = outputs.root.with_name(name)
-        shutil.copytree(outputs.root, other)
+        copied = outputs.root.with_name(name)
+        shutil.copytree(outputs.root, copied)
         manifest = msgspec.structs.replace(outputs.manifest, result_digest=name, generation=generation)
-        (other / layout.MANIFEST_FILE).write_bytes(encode_document(manifest))
+        (copied / layout.MANIFEST_FILE).write_bytes(encode_document(manifest))
     assert _outputs(batch).manifest.generation == 2
 
 

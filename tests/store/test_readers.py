@@ -1,4 +1,4 @@
-"""Readers hold no lock: what they say when a batch goes, or moves, at any moment of theirs."""
+"""Tests of readers, which hold no lock: their answers if a batch is removed or moved at any moment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUESTIONS: dict[str, Callable[[BatchQuery], object]] = {
 
 
 def ask_while(root: Path, question: str, at: int, act: Callable[[], object]) -> tuple[object, bool]:
-    """Ask, and have something done before a call of the reader; what it says, and whether the call came."""
+    """Run a query and an action before its call number `at`. Return the answer, and whether that call was reached."""
     calls = 0
 
     def watch(_: Operation) -> Fate | None:
@@ -71,15 +71,15 @@ def test_query_of_a_batch_collected_meanwhile_answers_or_reports_unknown(
     batch = make(store)
     whole = QUESTIONS[question](open_batch_query(store))
     hidden = store.root / "hidden"
-    ends = set()
+    error_types = set()
     for at in range(1, 1000):
         answer, is_reached = ask_while(store.root, question, at, lambda: batch.root.rename(hidden))
         if not is_reached:
             break
         hidden.rename(batch.root)
         assert isinstance(answer, UnknownId) or answer == whole
-        ends.add(type(answer) if isinstance(answer, UnknownId) else None)
-    assert BatchRemoved in ends
+        error_types.add(type(answer) if isinstance(answer, UnknownId) else None)
+    assert BatchRemoved in error_types
 
 
 @pytest.mark.parametrize("question", ["search", "references"])
@@ -91,11 +91,11 @@ def test_repacking_during_a_query_changes_no_answer(store: StoreDir, question: s
     pack, index = ((store.root / "objects" / f"{name}{suffix}").read_bytes() for suffix in (".pack", ".idx"))
 
     frames = [pack[content.offsets[row] :][: content.lengths[row]] for row in range(len(content))]
-    other = b"".join(frames[::-1] if b"".join(frames) == pack else frames)
+    reordered = b"".join(frames[::-1] if b"".join(frames) == pack else frames)
 
     def gather() -> None:
-        """The same objects, in another pack."""
-        (store.root / "objects" / f"{digest_bytes(other)}.pack").write_bytes(other)
+        """Replace the pack by another pack with the same objects."""
+        (store.root / "objects" / f"{digest_bytes(reordered)}.pack").write_bytes(reordered)
         (store.root / "objects" / f"{name}.pack").unlink()
         (store.root / "objects" / f"{name}.idx").unlink()
 
@@ -127,7 +127,7 @@ def test_batch_list_omits_a_batch_that_is_removed_meanwhile(store: StoreDir) -> 
             return None
 
         watched = open_store(RealFiles(WatchedCalls(RealCalls(), watch)), store.root)
-        assert [each.state for each in list_batches(watched)] in ([], ["COMPLETED"])
+        assert [entry.state for entry in list_batches(watched)] in ([], ["COMPLETED"])
         reached = calls >= at
         if hidden.exists():
             hidden.rename(batch.root)

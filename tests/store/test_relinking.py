@@ -1,4 +1,4 @@
-"""A store that was copied without its hard links: equal shard files become one again, and nothing else does."""
+"""Tests of a store that was copied without its hard links: only equal shard files are linked again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TASKS = 5
 
 @pytest.fixture
 def shared(tmp_path: Path) -> StoreDir:
-    """Three batches that share their shard files; nothing is left to settle."""
+    """A store of three batches that share their shard files. All batches are settled."""
     store = create_store(RealFiles(), tmp_path / "store")[0]
     make_three(store)
     collect_garbage(store, keep=9)
@@ -48,7 +48,7 @@ def make_three(store: StoreDir) -> None:
 
 @pytest.fixture
 def copied(shared: StoreDir, tmp_path: Path) -> StoreDir:
-    """As `cp -r` has it."""
+    """A copy of the store as made by `cp -r`, without hard links."""
     shutil.copytree(shared.root, tmp_path / "copied", symlinks=True)
     return open_store(RealFiles(), tmp_path / "copied")
 
@@ -62,26 +62,26 @@ def all_shard_names(store: StoreDir) -> list[ShardName]:
 
 
 def _count_shard_files(store: StoreDir) -> int:
-    found = survey_shard_files(store.files, all_shard_names(store), is_full=True)
-    return found.files
+    survey = survey_shard_files(store.files, all_shard_names(store), is_full=True)
+    return survey.files
 
 
 def test_gc_relinks_a_copied_store_to_its_original_size(shared: StoreDir, copied: StoreDir) -> None:
     assert (_count_shard_files(shared), _count_shard_files(copied)) == (TASKS, 3 * TASKS)
     results = [merged(batch) for batch in open_batches(copied)]
     before = {path: path.stat().st_ino for path in copied.root.rglob("*")}
-    told = collect_garbage(copied, keep=9, is_dry=True)
+    collected = collect_garbage(copied, keep=9, is_dry=True)
     assert {path: path.stat().st_ino for path in copied.root.rglob("*")} == before
-    assert (told.relinked, told.relinked_bytes) == (2 * TASKS, told.freed_bytes)
-    assert collection_line(told, is_dry=True).startswith("would remove 10 copies of shard files: ")
+    assert (collected.relinked, collected.relinked_bytes) == (2 * TASKS, collected.freed_bytes)
+    assert collection_line(collected, is_dry=True).startswith("would remove 10 copies of shard files: ")
     size = read_store_stats(copied).bytes
-    assert collect_garbage(copied, keep=9) == told
-    assert read_store_stats(copied).bytes == size - told.relinked_bytes
+    assert collect_garbage(copied, keep=9) == collected
+    assert read_store_stats(copied).bytes == size - collected.relinked_bytes
     assert _count_shard_files(copied) == TASKS
     assert [merged(batch) for batch in open_batches(copied)] == results
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
-    again = collect_garbage(copied, keep=9)
-    assert (again.relinked, again.relinked_bytes, collection_line(again)) == (0, 0, "nothing to remove")
+    repeated = collect_garbage(copied, keep=9)
+    assert (repeated.relinked, repeated.relinked_bytes, collection_line(repeated)) == (0, 0, "nothing to remove")
     replace_by_links(open_store(RealFiles(WatchedCalls(RealCalls(), _refuse_writes)), copied.root), [])
 
 
@@ -92,18 +92,20 @@ def _refuse_writes(operation: Operation) -> Fate | None:
 def test_relinking_frees_nothing_if_copies_have_other_names(copied: StoreDir, tmp_path: Path) -> None:
     for number, name in enumerate(all_shard_names(copied)):
         os.link(name.path, tmp_path / str(number))
-    told = collect_garbage(copied, keep=9)
-    assert (told.relinked, told.relinked_bytes) == (2 * TASKS, 0)
+    collected = collect_garbage(copied, keep=9)
+    assert (collected.relinked, collected.relinked_bytes) == (2 * TASKS, 0)
 
 
 def test_copies_in_removed_batches_are_not_counted_as_relinked(copied: StoreDir) -> None:
-    told = collect_garbage(copied, keep=1)
-    assert (len(told.batches), told.relinked) == (1, TASKS), "the other two have other sources"
+    collected = collect_garbage(copied, keep=1)
+    assert (len(collected.batches), collected.relinked) == (1, TASKS), (
+        "batches of other sources were removed or left unlinked"
+    )
 
 
 @pytest.mark.parametrize("place", [0, 3, -1])
 def test_damaged_file_is_neither_relinked_nor_used_as_the_original(copied: StoreDir, place: int) -> None:
-    """Also where most names are those of the damaged one."""
+    """The result is the same if most names belong to the damaged file."""
     first, second, third = (next(iter(shard_names(batch))).path for batch in open_batches(copied))
     data = bytearray(first.read_bytes())
     data[place] ^= 1
@@ -131,37 +133,37 @@ def test_copies_beyond_the_link_limit_remain(copied: StoreDir, monkeypatch: pyte
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR])
 def test_refused_name_keeps_its_copy_and_others_are_relinked(copied: StoreDir, number: int) -> None:
-    found = find_copies(copied.files, all_shard_names(copied))
-    refused = found[0].names[0]
+    copies = find_copies(copied.files, all_shard_names(copied))
+    refused = copies[0].names[0]
 
     def refuse(operation: Operation) -> Fate | None:
         return Fate(OSError(number, os.strerror(number))) if operation == Operation("rename", refused) else None
 
     with copied.exclusive_lock():
-        replace_by_links(open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), copied.root), found)
+        replace_by_links(open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), copied.root), copies)
     assert _count_shard_files(copied) == TASKS + 1
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
 
 
 def test_relinking_ignores_files_that_were_removed_meanwhile(copied: StoreDir) -> None:
     names = all_shard_names(copied)
-    found = find_copies(copied.files, names)
+    copies = find_copies(copied.files, names)
     names[0].path.unlink()
     copied.files.remove_tree(names[-1].batch.root)
     with copied.exclusive_lock():
-        replace_by_links(copied, found)
+        replace_by_links(copied, copies)
 
 
 @pytest.fixture(scope="module")
 def old() -> Disk:
-    """A store whose every shard file is there three times."""
+    """A disk with a store that contains three copies of every shard file."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     make_three(store)
     for name in all_shard_names(store):
-        written = store.root / "cache" / "written"
-        store.files.write_new(written, store.files.read(name.path))
-        store.files.replace(written, name.path)
+        copy = store.root / "cache" / "written"
+        store.files.write_new(copy, store.files.read(name.path))
+        store.files.replace(copy, name.path)
     assert _count_shard_files(store) == 3 * TASKS
     disk.sync()
     return disk
@@ -170,7 +172,7 @@ def old() -> Disk:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_relinking_killed_at_any_write_loses_nothing(old: Disk, seed: int | None) -> None:
-    """Then power is lost, or not, and the next one comes to the same end."""
+    """The check is made with and without a power loss after the kill. The next relinking reaches the same state."""
     for left, _ in killed_at_each_write(old, _link_in, seed=seed, least=20):
         store = open_store(RealFiles(left.calls()), PLACE)
         assert survey_shard_files(store.files, all_shard_names(store), is_full=True).faults == []

@@ -1,4 +1,4 @@
-"""A store that is removed while somebody writes to it is said to be gone, whatever fails for that."""
+"""Tests of a store that is removed during a write: the error says that the store was removed, whatever call failed."""
 
 from __future__ import annotations
 

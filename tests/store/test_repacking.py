@@ -1,4 +1,4 @@
-"""Packs without what nobody needs: the rest can be read, whatever lies twice, is damaged or is none of ours."""
+"""Tests of repacking without unneeded objects: the others stay readable if packs overlap or are damaged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _objects(disk: Disk) -> ObjectStore:
     needed=st.sets(st.integers(0, 12)),
 )
 def test_repacking_keeps_needed_objects_and_leaves_few_dead_bytes(packs: list[list[int]], needed: set[int]) -> None:
-    """Packs overlap, as those of two who wrote at the same time do."""
+    """Packs overlap, as those of two concurrent writers do."""
     disk = Disk()
     RealFiles(disk.calls()).make_directory(PLACE)
     disk.sync()
@@ -45,14 +45,14 @@ def test_repacking_keeps_needed_objects_and_leaves_few_dead_bytes(packs: list[li
         writer.seal_packs()
     objects = _objects(disk)
     keys = {number: bytes.fromhex(digest_bytes(contents[number])) for number in contents}
-    there = {number for numbers in packs for number in numbers}
-    wanted = {keys[number] for number in needed}
-    assert repack_objects(objects, choose_packs(objects, wanted)) == []
+    packed = {number for numbers in packs for number in numbers}
+    needed_keys = {keys[number] for number in needed}
+    assert repack_objects(objects, choose_packs(objects, needed_keys)) == []
     disk.lose_power()
     objects = _objects(disk)
-    for number in there & needed:
+    for number in packed & needed:
         assert objects.read(digest_bytes(contents[number])) == contents[number]
-    assert choose_packs(objects, wanted).removed == []
+    assert choose_packs(objects, needed_keys).removed == []
 
 
 def _write_two_objects(store: StoreDir) -> tuple[Digest, Digest, Path]:
@@ -73,38 +73,38 @@ def test_damaged_pack_with_the_only_copy_of_a_needed_object_remains(store: Store
 
 
 def test_repacking_keeps_a_sound_copy_rather_than_a_damaged_copy(store: StoreDir) -> None:
-    """The pack that is to go holds the only sound copy."""
+    """The pack to be removed contains the only sound copy."""
     writers = [PackWriter(store.objects()) for _ in range(2)]
     small, _ = (writer.add(b"small") for writer in writers)
-    other = [writers[at].add(os.urandom(4000)) for at in range(2)]
+    large = [writers[at].add(os.urandom(4000)) for at in range(2)]
     for writer in writers:
         writer.seal_packs()
-    needed = {bytes.fromhex(each) for each in (small, *other)}
+    needed = {bytes.fromhex(digest) for digest in (small, *large)}
     (stays,) = [path for path in (store.root / "objects").glob("*.pack") if b"small" in path.read_bytes()][:1]
     data = bytearray(stays.read_bytes())
     data[data.index(b"small")] ^= 1
     stays.write_bytes(data)
     objects = store.objects()
-    at = next(at for at in range(2) if objects.read(other[at]) not in stays.read_bytes())
-    repack_objects(objects, choose_packs(objects, needed - {bytes.fromhex(other[at])}))
+    at = next(at for at in range(2) if objects.read(large[at]) not in stays.read_bytes())
+    repack_objects(objects, choose_packs(objects, needed - {bytes.fromhex(large[at])}))
     assert store.objects().read(small) == b"small"
 
 
 def test_pack_rewritten_byte_for_byte_is_not_removed(store: StoreDir) -> None:
-    """Its first object lies in another pack too, damaged, so that all of it is copied, under the name that it has."""
+    """Its first object is also in another pack, damaged. So all of it is copied, under its existing name."""
     shared, own = os.urandom(3000), os.urandom(3000)
     with PackWriter(store.objects()) as writer:
         keys = [writer.add(shared), writer.add(own)]
     (pack,) = (store.root / "objects").glob("*.pack")
-    large, other, name = b"", b"", "g"
+    large, other_pack, name = b"", b"", "g"
     while not name < pack.stem:
         large = os.urandom(20_000)
-        other = compress_frame(shared) + compress_frame(large)
-        name = digest_bytes(other)
-    damaged = bytearray(other)
-    damaged[other.index(shared[:100]) + 50] ^= 1
-    (pack.parent / f"{name}.pack").write_bytes(other)
-    store.objects().refresh()  # which makes the index
+        other_pack = compress_frame(shared) + compress_frame(large)
+        name = digest_bytes(other_pack)
+    damaged = bytearray(other_pack)
+    damaged[other_pack.index(shared[:100]) + 50] ^= 1
+    (pack.parent / f"{name}.pack").write_bytes(other_pack)
+    store.objects().refresh()  # this creates the index
     (pack.parent / f"{name}.pack").write_bytes(damaged)
     objects = store.objects()
     chosen = choose_packs(objects, {bytes.fromhex(key) for key in (*keys, digest_bytes(large))})
@@ -114,7 +114,7 @@ def test_pack_rewritten_byte_for_byte_is_not_removed(store: StoreDir) -> None:
 
 
 def test_repacking_merges_objects_that_are_in_two_packs(store: StoreDir) -> None:
-    """As two leave it that take a snapshot at once."""
+    """Two concurrent snapshots leave such packs."""
     contents = [os.urandom(500), os.urandom(500)]
     writers = [PackWriter(store.objects()) for _ in range(2)]
     for writer, ordered in zip(writers, (contents, contents[::-1]), strict=True):

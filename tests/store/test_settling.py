@@ -1,4 +1,4 @@
-"""A settled batch answers as before, and without its outputs it is damaged and never as if nothing had been done."""
+"""Tests of settled batches: they answer as before, and without their outputs they are damaged, not pending."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_unmerged_or_spared_batch_is_not_settled(store: StoreDir) -> None:
     support.work(store, open_one)
     spared = make_merged(store, PATHS, second=1)
     _settle(store, spared.id)
-    assert [read_compacted(each) for each in (open_one, spared)] == [None, None]
+    assert [read_compacted(batch) for batch in (open_one, spared)] == [None, None]
 
 
 def test_next_gc_removes_leftovers_of_settling(store: StoreDir) -> None:
@@ -90,15 +90,15 @@ def test_settled_batch_with_damaged_outputs_is_damaged(store: StoreDir, damage: 
         (outputs / "manifest.json").write_text("{}")
     else:
         (batch.root / "settled.json").write_text("{}")
-    assert [each.state for each in list_batches(store)] == ["DAMAGED"]
+    assert [entry.state for entry in list_batches(store)] == ["DAMAGED"]
     with pytest.raises(StoreCorrupt) as raised:
         read_current_state(batch)
     assert "codebatch run PATH" in (raised.value.hint or "")
-    _settle(store)  # which leaves it
+    _settle(store)  # this leaves the batch unchanged
 
 
 def test_settled_batch_does_not_use_outputs_of_another_name(store: StoreDir) -> None:
-    """Others, of what had failed before, do not stand in for them."""
+    """Outputs of an earlier generation, from before a retry, do not replace the outputs of a settled batch."""
     batch = make_merged(store, PATHS)
     _settle(store)
     (outputs,) = (batch.root / "outputs").iterdir()
@@ -154,7 +154,7 @@ def test_merging_and_settling_during_a_query_changes_no_answer(store: StoreDir, 
 
 
 def _copy(source: Path, target: Path) -> None:
-    """With links as links: a register's inode is whose commit it is."""
+    """Copy a directory with its hard links: the inode of a register identifies its commit."""
     target.mkdir()
     for path in sorted(source.rglob("*")):
         if path.is_dir():
@@ -164,8 +164,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Disk, str]:
-    """A store with a batch to settle, to be copied."""
+def prepared() -> tuple[Disk, str]:
+    """A disk with a store and a batch to settle. Tests copy it."""
     disk = Disk()
     batch = make_merged(create_store(RealFiles(disk.calls()), PLACE)[0], PATHS)
     disk.sync()
@@ -174,9 +174,9 @@ def made() -> tuple[Disk, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, *range(4)])
-def test_settling_killed_at_any_write_leaves_a_completed_batch(made: tuple[Disk, str], seed: int | None) -> None:
-    reference = merged(_open_batch(*copy.deepcopy(made)))
-    disk, batch_id = made
+def test_settling_killed_at_any_write_leaves_a_completed_batch(prepared: tuple[Disk, str], seed: int | None) -> None:
+    reference = merged(_open_batch(*copy.deepcopy(prepared)))
+    disk, batch_id = prepared
     for left, _ in killed_at_each_write(disk, lambda files: _settle(open_store(files, PLACE)), seed=seed, least=10):
         batch = _open_batch(left, batch_id)
         assert read_current_state(batch).state is BatchState.COMPLETED
@@ -189,7 +189,10 @@ def _open_batch(disk: Disk, batch_id: str) -> BatchDir:
 
 @pytest.mark.slow
 def test_settling_makes_outputs_durable_before_it_removes_results() -> None:
-    """He was killed between the rename of the outputs and the fsync of their directory; who settles saw them."""
+    """A writer was killed between the rename of the outputs and the fsync of their directory.
+
+    The settling process saw them.
+    """
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     batch = make_batch(store, PATHS, shard_items=2)

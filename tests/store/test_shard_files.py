@@ -1,4 +1,4 @@
-"""Shard files: what is written is read back, and nothing that was changed passes for sound."""
+"""Tests of shard files: reading returns the written items, and any change of the bytes is detected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _shard_file(items: list[bytes]) -> bytes:
 
 
 def _shard_file_with_digest(items: list[bytes]) -> tuple[bytes, Digest]:
-    """A shard file, and its digest."""
+    """Return a shard file and its digest."""
     records = b"".join(items)
     frames = FrameWriter().encode(records)
     trailer = make_trailer(frames, b"".join(map(make_row, items)), len(records))
@@ -47,10 +47,10 @@ def test_item_is_read_from_only_the_frames_that_contain_it(sizes: list[int]) -> 
     assert (trailer.bytes, trailer.crc) == (sum(map(len, items)), zlib.crc32(frames))
     for index, item in enumerate(items):
         start, end = item_range(trailer.table, index)
-        held = trailer.covering_frames(start, end)
-        size = sum(frame.bytes for frame in held.frames)
-        records = decode_frames(frames[held.offset : held.end], size)
-        assert records[start - held.first : end - held.first] == item
+        covering = trailer.covering_frames(start, end)
+        size = sum(frame.bytes for frame in covering.frames)
+        records = decode_frames(frames[covering.offset : covering.end], size)
+        assert records[start - covering.first : end - covering.first] == item
         assert size <= len(item) + 2 * (FRAME_BYTES + 3 * FRAME_BYTES)
 
 
@@ -58,16 +58,18 @@ def test_item_is_read_from_only_the_frames_that_contain_it(sizes: list[int]) -> 
 @given(st.lists(st.sampled_from([0, 1, 100, FRAME_BYTES - 1, FRAME_BYTES, 3 * FRAME_BYTES]), max_size=12), st.data())
 def test_several_items_are_read_with_each_frame_read_once(sizes: list[int], data: st.DataObject) -> None:
     items = _random_items(sizes)
-    asked = sorted(data.draw(st.sets(st.sampled_from(range(len(items)))))) if items else []
+    chosen = sorted(data.draw(st.sets(st.sampled_from(range(len(items)))))) if items else []
     frames, trailer = split_shard_file(*_shard_file_with_digest(items))
-    found = []
+    records_by_item = []
     read = 0
-    for held, inside in trailer.frames_with(asked):
-        assert held.offset >= read, "frames are read once, one after the other"
-        read = held.end
-        records = decode_frames(frames[held.offset : held.end], sum(frame.bytes for frame in held.frames))
-        found += [(item, records[start - held.first : end - held.first]) for item, start, end in inside]
-    assert found == [(item, items[item]) for item in asked]
+    for covering, inside in trailer.frames_with(chosen):
+        assert covering.offset >= read, "a frame was read twice or out of order"
+        read = covering.end
+        records = decode_frames(frames[covering.offset : covering.end], sum(frame.bytes for frame in covering.frames))
+        records_by_item += [
+            (item, records[start - covering.first : end - covering.first]) for item, start, end in inside
+        ]
+    assert records_by_item == [(item, items[item]) for item in chosen]
 
 
 def test_rows_longer_than_the_frames_are_rejected() -> None:
@@ -78,10 +80,12 @@ def test_rows_longer_than_the_frames_are_rejected() -> None:
 
 def test_different_shard_files_have_different_digests() -> None:
     assert _shard_file_with_digest([b"a\n", b"b\n"]) == _shard_file_with_digest([b"a\n", b"b\n"])
-    others = [_shard_file_with_digest(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])]
-    assert len({digest for _, digest in others}) == len(others)
+    shard_files = [
+        _shard_file_with_digest(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])
+    ]
+    assert len({digest for _, digest in shard_files}) == len(shard_files)
     with pytest.raises(ValueError, match="it belongs to another shard"):
-        split_shard_file(others[0][0], others[1][1])
+        split_shard_file(shard_files[0][0], shard_files[1][1])
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3], [40_000, 0, 20_000]])

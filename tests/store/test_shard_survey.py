@@ -1,4 +1,4 @@
-"""What is seen of damaged shard files, whatever was done to them, and how names are given back to sound ones."""
+"""Tests of the survey of shard files after any damage, and of the repair that relinks names to sound files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.stores import make_merged
 
 
 def make_two_batches(store: StoreDir) -> tuple[BatchDir, BatchDir]:
-    """A batch, and one that shares all its shard files."""
+    """Make a batch and another that shares all its shard files."""
     one = make_merged(store, [b"a", b"bb"], second=1)
     return one, adopt_batch(store, one, sources=(b"/elsewhere",), stat_cache="", at_ns=2 * 10**9)
 
@@ -48,8 +48,8 @@ def test_quick_survey_reads_every_byte_of_chosen_digests_only(store: StoreDir, i
     damaged, *_ = (name for name in names if name.task == "lint")
     chosen = damaged.digest if is_chosen else next(name.digest for name in names if name.digest != damaged.digest)
     _flip(damaged.path)
-    found = survey_shard_files(store.files, names, is_full=False, choose=lambda _: {chosen})
-    assert (found.read, [fault.digest for fault in found.faults]) == (1, [chosen] if is_chosen else [])
+    survey = survey_shard_files(store.files, names, is_full=False, choose=lambda _: {chosen})
+    assert (survey.read, [fault.digest for fault in survey.faults]) == (1, [chosen] if is_chosen else [])
 
 
 def _lint_shard(batch: BatchDir) -> ShardName:
@@ -76,8 +76,8 @@ def _replace(path: Path, make: Callable[[Path], object]) -> None:
 
 
 def _replace_by_another_task(path: Path) -> None:
-    (other,) = (path.parent.parent / "parse").iterdir()
-    _replace(path, lambda path: shutil.copy(other, path))
+    (replacement,) = (path.parent.parent / "parse").iterdir()
+    _replace(path, lambda path: shutil.copy(replacement, path))
 
 
 def _replace_by_directory(path: Path) -> None:
@@ -94,29 +94,29 @@ def _replace_by_link_to_sound_copy(path: Path) -> None:
 
 
 IN_PLACE = (_flip, _cut, _append)
-OF_ONE_NAME = (
+ONE_NAME_ONLY = (
     Path.unlink,
     _replace_by_another_task,
     _replace_by_directory,
     _replace_by_link,
     _replace_by_link_to_sound_copy,
 )
-LENGTHS_TELL = (_cut, _append, *OF_ONE_NAME)
+LENGTHS_TELL = (_cut, _append, *ONE_NAME_ONLY)
 
 
-@pytest.mark.parametrize("damage", [*IN_PLACE, *OF_ONE_NAME])
+@pytest.mark.parametrize("damage", [*IN_PLACE, *ONE_NAME_ONLY])
 def test_damaged_shard_file_is_a_single_fault_with_all_its_names(
     store: StoreDir, damage: Callable[[Path], None]
 ) -> None:
-    one, other = make_two_batches(store)
-    sound = survey_batches(store, one, other)
+    one, adopted = make_two_batches(store)
+    sound = survey_batches(store, one, adopted)
     assert (sound.names, sound.files, sound.faults) == (10, 5, [])
     damage(_lint_shard(one).path)
     for is_full in (True, False):
-        faults = survey_batches(store, one, other, is_full=is_full).faults
+        faults = survey_batches(store, one, adopted, is_full=is_full).faults
         if is_full or damage in LENGTHS_TELL:
             (fault,) = faults
-            assert [name.batch.id for name in fault.names] == [one.id, other.id][: 2 if damage in IN_PLACE else 1]
+            assert [name.batch.id for name in fault.names] == [one.id, adopted.id][: 2 if damage in IN_PLACE else 1]
             assert {name.path.parent.name for name in fault.names} == {"lint"}
         else:
             assert faults == []
@@ -157,8 +157,8 @@ def test_unreadable_shard_file_is_a_fault(store: StoreDir) -> None:
 
 
 def test_survey_ignores_batches_that_were_removed_meanwhile(store: StoreDir) -> None:
-    one, other = make_two_batches(store)
-    names = [*shard_names(one), *shard_names(other)]
+    one, adopted = make_two_batches(store)
+    names = [*shard_names(one), *shard_names(adopted)]
     store.files.remove_tree(one.root)
     assert survey_shard_files(store.files, names, is_full=True).faults == []
     assert [*shard_names(one)] == []
@@ -174,39 +174,39 @@ def test_survey_reports_removed_task_directories_as_missing(store: StoreDir) -> 
     assert {fault.problem for fault in faults} == {"it is missing"}
 
 
-# -- Names given back -------------------------------------------------------------------------------------------------
+# -- Repair by relinking ----------------------------------------------------------------------------------------------
 
 
-def repair_by_relinking(store: StoreDir, found: ShardFileSurvey) -> dict[Digest, RepairFailure]:
-    """Mend where a sound file is there: nothing is executed."""
+def repair_by_relinking(store: StoreDir, survey: ShardFileSurvey) -> dict[Digest, RepairFailure]:
+    """Repair from sound files, without executing tasks."""
     execution = ExecutionSettings(configuration=load_configuration(Path("/")))
     with store.writing() as lock:
-        return dict(repair_shard_files(execution, store, lock, found, Listener()).reasons)
+        return dict(repair_shard_files(execution, store, lock, survey, Listener()).reasons)
 
 
-@pytest.mark.parametrize("damage", OF_ONE_NAME)
+@pytest.mark.parametrize("damage", ONE_NAME_ONLY)
 def test_damaged_name_is_relinked_to_the_sound_file_of_another_batch(
     store: StoreDir, damage: Callable[[Path], None]
 ) -> None:
-    one, other = make_two_batches(store)
+    one, adopted = make_two_batches(store)
     damage(_lint_shard(one).path)
-    assert repair_by_relinking(store, survey_batches(store, one, other)) == {}
-    found = survey_batches(store, one, other)
-    assert (found.faults, found.files) == ([], 5), "it is one file again"
+    assert repair_by_relinking(store, survey_batches(store, one, adopted)) == {}
+    survey = survey_batches(store, one, adopted)
+    assert (survey.faults, survey.files) == ([], 5), "the repaired name is a file of its own"
     merged(one)
     assert [path for path in store.batches.iterdir() if path.name.startswith(".")] == []
 
 
 def test_all_names_of_a_damaged_file_are_relinked_to_an_equal_file(store: StoreDir) -> None:
-    one, other = make_two_batches(store)
+    one, adopted = make_two_batches(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
     _flip(_lint_shard(one).path)
-    assert repair_by_relinking(store, survey_batches(store, one, other, equal)) == {}
-    assert len({_lint_shard(batch).path.stat().st_ino for batch in (one, other, equal)}) == 1
+    assert repair_by_relinking(store, survey_batches(store, one, adopted, equal)) == {}
+    assert len({_lint_shard(batch).path.stat().st_ino for batch in (one, adopted, equal)}) == 1
 
 
 def test_file_at_the_link_limit_is_copied_once(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = make_two_batches(store)
+    one, adopted = make_two_batches(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
     full = _lint_shard(equal).path.stat().st_ino
     _flip(_lint_shard(one).path)
@@ -218,15 +218,15 @@ def test_file_at_the_link_limit_is_copied_once(store: StoreDir, monkeypatch: pyt
         link(source, *arguments, **keywords)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "link", refuse)
-    repair_by_relinking(store, survey_batches(store, one, other, equal))
-    inodes = [_lint_shard(batch).path.stat().st_ino for batch in (one, other, equal)]
+    repair_by_relinking(store, survey_batches(store, one, adopted, equal))
+    inodes = [_lint_shard(batch).path.stat().st_ino for batch in (one, adopted, equal)]
     assert inodes[0] == inodes[1] != inodes[2] == full
-    assert survey_batches(store, one, other, equal).faults == []
+    assert survey_batches(store, one, adopted, equal).faults == []
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV])
 def test_refused_name_is_reported_and_others_are_relinked(store: StoreDir, number: int) -> None:
-    one, other = make_two_batches(store)
+    one, adopted = make_two_batches(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
     for name in shard_names(one):
         _flip(name.path)
@@ -237,11 +237,11 @@ def test_refused_name_is_reported_and_others_are_relinked(store: StoreDir, numbe
         return Fate(OSError(number, os.strerror(number))) if is_it else None
 
     bound = open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), store.root)
-    reasons = repair_by_relinking(bound, survey_batches(store, one, other, equal))
+    reasons = repair_by_relinking(bound, survey_batches(store, one, adopted, equal))
     assert [*reasons] == [refused.digest]
     assert str(refused.path) in reasons[refused.digest].message
     assert "--again" not in reasons[refused.digest].hint
-    (fault,) = survey_batches(store, one, other, equal).faults
+    (fault,) = survey_batches(store, one, adopted, equal).faults
     assert [name.path for name in fault.names] == [refused.path]
     assert store.files.unfinished(store.batches) == []
 
@@ -255,12 +255,12 @@ def test_settled_batch_has_the_same_shard_names(store: StoreDir) -> None:
 
 @pytest.fixture(scope="module")
 def damaged() -> tuple[Disk, Path, list[Path], bytes, bytes]:
-    """A disk with a sound file, and two names of a damaged one, in two directories; and the bytes of both."""
+    """A disk, the path of a sound file, two names of a damaged file in two directories, and the bytes of both files."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
-    one, other = make_two_batches(store)
+    one, adopted = make_two_batches(store)
     sound = _lint_shard(make_merged(store, [b"a", b"bb"], second=3)).path
-    names = [_lint_shard(batch).path for batch in (one, other)]
+    names = [_lint_shard(batch).path for batch in (one, adopted)]
     good = store.files.read(sound)
     bad = good[:-1] + b"\0"
     store.files.replace(_written(store, bad), names[0])
@@ -280,13 +280,13 @@ def _written(store: StoreDir, data: bytes) -> Path:
 def test_relinking_killed_at_any_write_leaves_each_name_old_or_sound(
     damaged: tuple[Disk, Path, list[Path], bytes, bytes], seed: int | None
 ) -> None:
-    """Then power is lost, or not, and the next one comes to its end."""
+    """The check is made with and without a power loss after the kill. The next relinking succeeds."""
     disk, sound, names, good, bad = damaged
     for left, is_over in killed_at_each_write(disk, _relink_names(sound, names), seed=seed, least=4):
         store = open_store(RealFiles(left.calls()), PLACE)
-        found = [store.files.read(name) for name in names]
-        assert set(found) <= {good, bad}
-        assert not is_over or found == [good, good]
+        contents = [store.files.read(name) for name in names]
+        assert set(contents) <= {good, bad}
+        assert not is_over or contents == [good, good]
         relink_names(store, sound, names)
         assert [store.files.read(name) for name in names] == [good, good]
         with store.writing():
@@ -295,7 +295,7 @@ def test_relinking_killed_at_any_write_leaves_each_name_old_or_sound(
 
 def _relink_names(sound: Path, names: list[Path]) -> Callable[[RealFiles], None]:
     def act(files: RealFiles) -> None:
-        assert relink_names(open_store(files, PLACE), sound, names) is None, "no name alone is refused"
+        assert relink_names(open_store(files, PLACE), sound, names) is None, "the system refused one of the names"
 
     return act
 
@@ -318,14 +318,14 @@ def test_relinked_names_survive_power_loss(damaged: tuple[Disk, Path, list[Path]
     assert [store.files.read(name) for name in names] == [good, good]
 
 
-# -- Whatever was done to them ----------------------------------------------------------------------------------------
+# -- Any damage -------------------------------------------------------------------------------------------------------
 
 HARMS = ("flip", "cut", "remove", "directory", "other content")
 
 
 @pytest.fixture(scope="module")
 def three() -> tuple[Disk, ExecutionSettings]:
-    """Two batches that share all files, and one that has equal files of its own."""
+    """A disk with two batches that share all files and one with equal files of its own, and settings for repairs."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     make_two_batches(store)
@@ -351,7 +351,7 @@ def _damage(disk: Disk, store: StoreDir, path: Path, how: str) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(harms=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(HARMS)), max_size=6, unique_by=lambda each: each[0]))
+@given(harms=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(HARMS)), max_size=6, unique_by=lambda harm: harm[0]))
 def test_repair_restores_equal_files_after_any_damage(
     three: tuple[Disk, ExecutionSettings], harms: list[tuple[int, str]]
 ) -> None:
@@ -361,9 +361,9 @@ def test_repair_restores_equal_files_after_any_damage(
     before = [store.files.read(name.path) for name in names]
     for place, how in harms:
         _damage(disk, store, names[place].path, how)
-    found = survey_shard_files(store.files, names, is_full=True)
+    survey = survey_shard_files(store.files, names, is_full=True)
     with store.writing() as lock:
-        assert repair_shard_files(execution, store, lock, found, Listener()).reasons == {}
+        assert repair_shard_files(execution, store, lock, survey, Listener()).reasons == {}
     assert [store.files.read(name.path) for name in names] == before
     assert survey_shard_files(store.files, names, is_full=True).faults == []
     assert store.files.unfinished(store.batches) == []

@@ -1,4 +1,4 @@
-"""Result keys that are not trusted: kept whole, or the damage is told."""
+"""Tests of the file of untrusted result keys: it is kept completely, or its damage is reported."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_damaged_file_of_untrusted_keys_is_never_read_as_empty(store: StoreDir) 
     with pytest.raises(StoreCorrupt) as raised:
         distrust_keys(store, [key("cd")])
     assert "codebatch verify" in (raised.value.hint or "")
-    assert path.read_bytes() == sound[:-1], "what is damaged is not written over"
+    assert path.read_bytes() == sound[:-1], "a damaged file was overwritten"
 
 
 @pytest.mark.parametrize("keys", [(key("cd"), key("ab")), (key("ab"), key("ab", "parse")), (key("--"),)])

@@ -1,8 +1,9 @@
-"""A small batch on any disk: made files, five cheap tasks, and a runner that does them and obeys what paths say.
+"""A small batch on any disk: generated files, five cheap tasks, and a runner whose behavior depends on paths.
 
-A path that holds `fails` makes `symbols` raise, so that `lint`, which needs it, fails as well, and so does one that
-holds `heals` until the world is healed; one that holds `kills` kills the worker that does `parse`. `graph` and `report`
-are of project scope and say how much they read of each file; where `parse` failed anywhere `graph` fails.
+For a path that contains `fails`, `symbols` fails, and so does `lint`, which needs it. A path that contains `heals`
+fails in the same way until the world is healed. A path that contains `kills` kills the worker that executes `parse`.
+`graph` and `report` are project tasks that report a value for the records of each file. If `parse` failed for any file,
+`graph` fails.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ KILLS = b"kills"
 
 
 def make_paths(chance: random.Random, *, items: int, failing: int, healing: int, killing: int) -> list[bytes]:
-    """Paths of files, some of which fail or kill."""
+    """Return paths of files, some of which make their tasks fail or kill their worker."""
     kinds = [FAILS] * failing + [HEALS] * healing + [KILLS] * killing
     kinds = (kinds + [b"does"] * items)[: max(items, len(kinds))]
     chance.shuffle(kinds)
@@ -62,7 +63,7 @@ def make_batch(
     at_ns: int = 0,
     for_comparison: bool = False,
 ) -> BatchDir:
-    """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
+    """Create a batch over files with these paths. A shard has `shard_items` items; the last one may have fewer."""
     with PackWriter(store.objects()) as writer:
         entries = sorted(
             Entry(path, "file", executable=False, size=len(path) * 3, object=writer.add(path * 3)) for path in paths
@@ -86,7 +87,7 @@ def make_batch(
 
 
 class CheapRunner(TaskRunner):
-    """Does what paths say, in microseconds, without the tasks that are installed."""
+    """A runner that behaves as the paths of files require, within microseconds, without the installed tasks."""
 
     def __init__(
         self,
@@ -111,8 +112,8 @@ class CheapRunner(TaskRunner):
                 begin(name)
             if KILLS in file.path and name == "parse":
                 self._die()
-            is_ill = FAILS in file.path or (HEALS in file.path and not self._is_healed())
-            if is_ill and name == "symbols":
+            must_fail = FAILS in file.path or (HEALS in file.path and not self._is_healed())
+            if must_fail and name == "symbols":
                 results[name] = TaskFailure(reason="exception", evidence="the path says so")
             elif any(isinstance(results.get(need), TaskFailure) for need in NEEDS[name]):
                 results[name] = TaskFailure(reason="needs", evidence="")
@@ -129,11 +130,11 @@ class CheapRunner(TaskRunner):
         return [*results]
 
     def _ready_task(self, name: str) -> ProjectTask:
-        return _Reading(NEEDS[name])
+        return _DigestingTask(NEEDS[name])
 
 
-class _Reading:
-    """Says of each file how much its needs say of it; fails where `parse` failed."""
+class _DigestingTask:
+    """A project task that reports a digest of each file's records of the tasks it needs. It fails if `parse` failed."""
 
     def __init__(self, needs: Sequence[str]) -> None:
         self._needs = needs
@@ -146,12 +147,14 @@ class _Reading:
                 yield _metric(file, need, records)
 
     def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]]:
-        told = [(now, need, project.records_of(now, need)) for _, now in before.changes if now for need in self._needs]
-        found: dict[Entry, list[Record]] = {now: [] for now, _, _ in told}
-        for now, need, records in told:
+        inputs = [
+            (now, need, project.records_of(now, need)) for _, now in before.changes if now for need in self._needs
+        ]
+        metrics: dict[Entry, list[Record]] = {now: [] for now, _, _ in inputs}
+        for now, need, records in inputs:
             if records:
-                found[now].append(_metric(now, need, records))
-        return list(found.items())
+                metrics[now].append(_metric(now, need, records))
+        return list(metrics.items())
 
 
 def _metric(file: Entry, need: str, records: list[Record]) -> Metric:

@@ -1,4 +1,4 @@
-"""The console script as a real process: scrubbed environment, a directory of its own, every answer checked for form."""
+"""The console script as a real process in a clean environment, and checks that hold for every command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMAS = Path(__file__).parent.parent.parent / "schemas"
 SCRIPT = Path(sys.executable).with_name("codebatch")
 DEADLINE_SECONDS = 180.0
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
-"""Runs a program that permissions bind, as they do not bind root."""
+"""Prefix of a command that makes file permissions apply to it, even if the tests run as root."""
 
 permissions_bind = pytest.mark.skipif(
     bool(UNPRIVILEGED) and shutil.which("setpriv") is None,
@@ -37,7 +37,7 @@ permissions_bind = pytest.mark.skipif(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A command that ended, and what it wrote."""
+    """A command that has ended, with its exit status and output."""
 
     command: str
     status: int
@@ -61,17 +61,17 @@ class Ended:
 
     @property
     def json(self) -> Any:
-        """The whole of standard output as one JSON document."""
+        """Standard output as one JSON document."""
         return json.loads(self.stdout)
 
     @property
     def records(self) -> Any:
-        """The rows of an answer that says of which batch they are and how true."""
+        """The rows of a JSON answer, without its description of the batch."""
         return self.json["records"]
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error on the last line of standard error, as `--json` says it."""
+        """The error on the last line of standard error, as `--json` prints it."""
         document = json.loads(self.notes.splitlines()[-1])
         check_schema(document)
         error = document["error"]
@@ -82,7 +82,7 @@ class Ended:
 
 
 class CommandLine:
-    """`codebatch` run in a directory. Called with arguments, it answers when the process has ended as expected."""
+    """`codebatch`, run in a directory. A call with arguments runs the command and checks its exit status."""
 
     def __init__(
         self,
@@ -92,13 +92,13 @@ class CommandLine:
         prefix: Sequence[str] = (),
         plugins: Path | None = None,
     ) -> None:
-        """`prefix` is a program that runs the script, such as UNPRIVILEGED; `plugins` a directory of more packages."""
+        """`prefix` is a program that runs the script, such as UNPRIVILEGED. `plugins` has more packages."""
         self.directory = directory
         self.plugins = plugins
         self.prefix = prefix
         self.environment = {
             "PATH": f"{SCRIPT.parent}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": f"{directory}/no-home",  # No store is made in a home directory that is not named.
+            "HOME": f"{directory}/no-home",  # No command creates a store in the home directory by default.
             "LC_ALL": LOCALE,
             "TMPDIR": str(directory),
             "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -109,21 +109,21 @@ class CommandLine:
     def __call__(
         self, *arguments: str | bytes | Path, status: int = 0, cwd: Path | None = None, has_answer: bool = False
     ) -> Ended:
-        """Run to the end. Fails where the status is another one, or anything looks like a traceback.
+        """Run the command to its end. Fail if its exit status differs, or if it printed a traceback.
 
-        `has_answer`: an error comes after an answer, which no other status allows.
+        `has_answer`: the command prints an answer before its error.
         """
         shown = " ".join(os.fsdecode(argument) for argument in arguments)
         returned, stdout, stderr = self._run(arguments, cwd or self.directory)
         return self.check(shown, returned, stdout, stderr, status, has_answer=has_answer)
 
     def ends(self, *arguments: str | bytes | Path) -> Ended:
-        """Run to the end, whatever the status."""
+        """Run the command to its end, with any exit status."""
         returned, stdout, stderr = self._run(arguments, self.directory)
         return self.check(str(arguments), returned, stdout, stderr, returned)
 
     def shell(self, line: str, *, status: int = 0) -> Ended:
-        """Run a line of shell."""
+        """Run a line of bash."""
         process = subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
             cwd=self.directory,
@@ -136,8 +136,9 @@ class CommandLine:
         return self.check(line, process.returncode, process.stdout, process.stderr, status)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
-        """Start without waiting; the caller ends it with `finish`. Ctrl-C works on it, as from a terminal."""
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # We are a background job; what is ignored is inherited.
+        """Start the command without waiting; the caller calls `finish`. SIGINT stops it, as from a terminal."""
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # The tests run as a background job, and children inherit that the signal is ignored.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
             [*self.prefix, SCRIPT, *arguments],
@@ -149,12 +150,12 @@ class CommandLine:
         )
 
     def finish(self, process: subprocess.Popen[bytes], *, status: int = 0) -> Ended:
-        """Wait for a started process, as `__call__` does."""
+        """Wait for a started process, and check it as `__call__` does."""
         stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
         return self.check(str(process.args), process.returncode, stdout, stderr, status)
 
     def _run(self, arguments: Sequence[str | bytes | Path], directory: Path) -> tuple[int, bytes, bytes]:
-        """The status, standard output and standard error of a command."""
+        """Run a command. Return its exit status, standard output and standard error."""
         if not self.prefix:
             forked = run_forked(
                 [SCRIPT, *arguments], directory, self.environment, DEADLINE_SECONDS, plugins=self.plugins
@@ -173,27 +174,28 @@ class CommandLine:
         return process.returncode, process.stdout, process.stderr
 
     def _whole_environment(self) -> dict[str, str]:
-        """That of a process of its own."""
+        """Return the environment of a new process, including PYTHONPATH for the plugins."""
         return self.environment if self.plugins is None else {**self.environment, "PYTHONPATH": str(self.plugins)}
 
     @staticmethod
     def check(
         command: str, returned: int, stdout: bytes, stderr: bytes, status: int, *, has_answer: bool = False
     ) -> Ended:
-        """What must hold of every command."""
+        """Check the output of a command for everything that holds for every command, and return it."""
         ended = Ended(command=command, status=returned, stdout=stdout, stderr=stderr)
         assert returned == status, f"{command}: status {returned}\n{ended.text}\n{ended.notes}"
         assert b"Traceback" not in stderr, ended.notes
         if status in (2, 4, 5):
-            assert bool(stdout) == has_answer, f"an error is no data: {ended.text}"
+            assert bool(stdout) == has_answer, f"the output beside the error is unexpected: {ended.text}"
             assert "error" in ended.notes
-        if stdout and stdout.startswith(b"{") and b'"schema": "codebatch.' in stdout:  # None where it goes elsewhere.
+        # `stdout` is None if the test redirected it.
+        if stdout and stdout.startswith(b"{") and b'"schema": "codebatch.' in stdout:
             check_schema(ended.json)
         return ended
 
 
 def check_schema(answer: Any, name: str | None = None) -> None:
-    """Fails where an answer is not as its schema in schemas/ says: that of a name, else the one it names."""
+    """Check an answer against the schema of a name, by default the schema that the answer names itself."""
     name = name or answer["schema"].removeprefix("codebatch.").removesuffix("/1")
     assert name is not None
     schema_of_answer(name).validate(answer)
@@ -201,7 +203,7 @@ def check_schema(answer: Any, name: str | None = None) -> None:
 
 @functools.cache
 def schema_of_answer(name: str) -> jsonschema.Draft202012Validator:
-    """What validates the answer of a name. What it does not describe is refused."""
+    """Return a validator for the answer of a name. It rejects members that the schema does not describe."""
     schema = json.loads((SCHEMAS / f"{name}-answer.json").read_bytes())
     for described in schema["$defs"].values():
         if "properties" in described:
@@ -210,23 +212,23 @@ def schema_of_answer(name: str) -> jsonschema.Draft202012Validator:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Until a condition that can be seen from outside holds. Who looks without a pause takes from what he waits for."""
+    """Wait until a condition is true. The pauses leave CPU time to the process that must make it true."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not condition():
         if time.monotonic() > deadline:
-            pytest.fail(f"waited in vain: {what}")
+            pytest.fail(f"the deadline passed before this happened: {what}")
         time.sleep(0.002)
 
 
 def write(path: Path, content: bytes | str) -> Path:
-    """A file of a made tree, with its directories."""
+    """Write a file, and create its directories."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
 def make_project(root: Path) -> Path:
-    """A small tree of several languages, with findings, a syntax error, a binary file and a name that is no UTF-8."""
+    """Write a small tree of several languages, with findings, a syntax error, a binary file and a non-UTF-8 name."""
     write(root / "src" / "main.py", "import os\n\n\nclass Main:\n    def run(self, code):\n        return eval(code)\n")
     write(root / "src" / "broken.py", "def broken(:\n    pass\n")
     write(root / "web" / "app.js", "export function app(a) {\n  return a == 1;\n}\n")
@@ -240,25 +242,25 @@ def make_project(root: Path) -> Path:
 
 
 def set_apart(codebatch: CommandLine, name: str) -> None:
-    """Make a directory below the current one a project, which what the current one is configured to do is tried on.
+    """Make a directory below the current one a project of its own, with the store of the current directory.
 
-    Else settings beside it would make it a part of theirs. Its batches go to the store of the current directory.
+    Otherwise a codebatch.toml in the current directory would make the directory part of that project.
     """
     codebatch.shell(f"git init -q {name}")
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / ".codebatch")
 
 
 def copy_project(source: Path, target: Path) -> None:
-    """Copy a directory with the store in it, whose batches then are of the copy."""
+    """Copy a directory and the store in it, and make the copy the source of the copied batches."""
     shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
     for path in target.glob(".codebatch/batches/*/batch.json"):
         about = decode_batch(path.read_bytes())
-        sources = (each.replace(os.fsencode(source), os.fsencode(target), 1) for each in about.sources)
-        path.write_bytes(encode_document(msgspec.structs.replace(about, sources=tuple(sources))))
+        new_sources = (root.replace(os.fsencode(source), os.fsencode(target), 1) for root in about.sources)
+        path.write_bytes(encode_document(msgspec.structs.replace(about, sources=tuple(new_sources))))
 
 
 def make_many(root: Path, count: int) -> Path:
-    """A tree of many small modules, each a little different, so that a run lasts a while and has several shards."""
+    """Write many small modules, each a little different, so that a run takes some time and has several shards."""
     for index in range(count):
         body = "".join(
             f"def f{n}(x):\n    if x > {n}:\n        return x * {index}\n    return {n}\n\n\n" for n in range(8)
@@ -268,13 +270,13 @@ def make_many(root: Path, count: int) -> Path:
 
 
 def make_modules(root: Path, count: int = 12) -> Path:
-    """A tree of small modules in one directory, which all import what they do not use."""
+    """Write small modules in one directory. Each has an unused import."""
     for number in range(count):
         write(root / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
     return root
 
 
 def write_own_task(root: Path, name: str, code: str, settings: str = "") -> Path:
-    """The file of a task of the project in a directory, and its configuration: other settings, and then this task."""
+    """Write a custom task of a project: its module, and a codebatch.toml of `settings` and this task."""
     write(root / "codebatch.toml", f"{settings}[tasks.{name}]\npython = '{name}.py:task'\n")
     return write(root / f"{name}.py", code)

@@ -1,7 +1,7 @@
-"""Real codebases that we did not write, from PyPI, npm and Debian: downloaded once into a cache, unpacked once.
+"""Real codebases by other authors, from PyPI, npm and Debian: downloaded once into a cache, and unpacked once.
 
-`CODEBATCH_TEST_CORPORA` names the cache; the default is below the user's cache directory. A corpus that cannot be had
-fails the test that needs it: a proof on real code that silently did not run is none.
+`CODEBATCH_TEST_CORPORA` names the cache; the default is below the user's cache directory. If a corpus cannot be
+downloaded, the test that needs it fails: a test on real code must not be skipped silently.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ DJANGO = ("Django", "5.2.8")
 
 
 class CorpusNotHad(Exception):
-    """A package source does not give a corpus; the message names both."""
+    """A corpus cannot be downloaded. The message names the package source and the corpus."""
 
 
 def corpora_directory() -> Path:
-    """Where corpora are kept."""
+    """Return the directory of all corpora, and create it."""
     named = os.environ.get("CODEBATCH_TEST_CORPORA")
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     cache = Path(named) if named else home / "codebatch-corpora"
@@ -31,35 +31,35 @@ def corpora_directory() -> Path:
 
 
 def sdist(name: str, version: str) -> Path:
-    """The directory of a source distribution from PyPI, unpacked."""
-    return _had(f"{name}-{version}", lambda downloads, target: _from_pypi(f"{name}=={version}", downloads, target))
+    """Return the directory of an unpacked source distribution from PyPI."""
+    return _obtain(f"{name}-{version}", lambda downloads, target: _from_pypi(f"{name}=={version}", downloads, target))
 
 
 def npm(name: str, version: str) -> Path:
-    """The directory of a package from npm, unpacked, without what it depends on. npm must be installed."""
-    return _had(f"{name.replace('/', '-')}-{version}", lambda at, target: _from_npm(f"{name}@{version}", at, target))
+    """Return the directory of an unpacked package from npm, without its dependencies. npm must be installed."""
+    return _obtain(f"{name.replace('/', '-')}-{version}", lambda at, target: _from_npm(f"{name}@{version}", at, target))
 
 
 def npm_installed(name: str, *requirements: str) -> Path:
-    """A directory whose node_modules hold packages and what they depend on, by a name for them all."""
+    """Return a directory whose node_modules has packages and their dependencies. `name` names this set of packages."""
 
     def install(_downloads: Path, target: Path) -> None:
         command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"]
         _get(f"npm: {' '.join(requirements)}", [*command, "--prefix", str(target), *requirements])
 
-    return _had(name, install)
+    return _obtain(name, install)
 
 
 def debian(name: str) -> Path:
-    """The directory of a Debian package, unpacked, of whatever version apt gives: a security update replaces the last.
+    """Return the directory of an unpacked Debian package. apt must be installed.
 
-    apt must be installed.
+    apt chooses the version, because a security update removes the previous version.
     """
-    return _had(name, lambda at, target: _from_debian(name, at, target))
+    return _obtain(name, lambda at, target: _from_debian(name, at, target))
 
 
-def _had(name: str, fetch: Callable[[Path, Path], None]) -> Path:
-    """The directory of a corpus. One process downloads, and others wait that need what is not there yet."""
+def _obtain(name: str, fetch: Callable[[Path, Path], None]) -> Path:
+    """Return the directory of a corpus, and fetch it if it is missing. One process fetches at a time; others wait."""
     cache = corpora_directory()
     target = cache / name
     if target.is_dir():
@@ -91,30 +91,30 @@ def _from_debian(name: str, downloads: Path, target: Path) -> None:
     try:
         _get(f"apt: {name}", command, cwd=downloads)
     except CorpusNotHad:
-        # What the lists name may have been replaced since they were fetched.
+        # The package may have been replaced since the package lists were fetched.
         _get(f"apt: the lists, for {name}", ["apt-get", "update", "--quiet"])
         _get(f"apt: {name}", command, cwd=downloads)
     archive = max(downloads.glob("*.deb"), key=lambda path: path.stat().st_mtime_ns)
     subprocess.run(["dpkg-deb", "--extract", archive, target], check=True)
 
 
-def _get(what: str, command: Sequence[str], cwd: Path | None = None) -> None:
-    """Download something. Raises CorpusNotHad, with its name and what the program said."""
-    done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, encoding="utf-8")
-    if done.returncode != 0:
-        raise CorpusNotHad(f"{what}: {done.stderr.strip() or f'status {done.returncode}'}")
+def _get(corpus: str, command: Sequence[str], cwd: Path | None = None) -> None:
+    """Download a corpus. Raises CorpusNotHad with the name of the corpus and the program's standard error."""
+    completed = subprocess.run(command, cwd=cwd, check=False, capture_output=True, encoding="utf-8")
+    if completed.returncode != 0:
+        raise CorpusNotHad(f"{corpus}: {completed.stderr.strip() or f'status {completed.returncode}'}")
 
 
 def _unpack(downloads: Path, target: Path) -> None:
-    """Unpack the archive in a directory, and take the one directory in it."""
+    """Unpack the only archive in `downloads`, and move the only directory in it to `target`."""
     (archive,) = [*downloads.glob("*.tar.gz"), *downloads.glob("*.tgz")]
-    whole = target.with_name(f"{target.name}.whole")
+    unpacked = target.with_name(f"{target.name}.unpacked")
     with tarfile.open(archive) as tar:
         members = [member for member in tar.getmembers() if member.isfile() or member.isdir()]
         for member in members:
             if member.name.startswith("/") or ".." in Path(member.name).parts:
                 raise ValueError(f"{archive} holds an unsafe path: {member.name}")
-        tar.extractall(whole, members=members)
-    (root,) = whole.iterdir()
+        tar.extractall(unpacked, members=members)
+    (root,) = unpacked.iterdir()
     root.rename(target)
-    whole.rmdir()
+    unpacked.rmdir()

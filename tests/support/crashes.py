@@ -1,4 +1,4 @@
-"""A process whose every write in turn is its last, or is refused, and what it leaves: to be looked at by the next."""
+"""Actions that are killed or refused at each of their writes in turn, and the disk that each of them leaves behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.disk import Disk
 from tests.support.schedule import Killed
 
 PLACE = Path("/a/b/store")
-"""Of a store on a disk in memory."""
+"""The directory of a store on a disk in memory."""
 
 WRITES_MAX = 1000
 
@@ -23,29 +23,32 @@ Meant = Callable[[Operation], bool]
 
 
 def is_write(operation: Operation) -> bool:
-    """Any write."""
+    """Return whether a call is a write."""
     return operation.is_write
 
 
 def from_call(at: int, is_meant: Meant = is_write) -> Meant:
-    """Shown each call once and in turn, tells the meant one with this number, counted from 0, and those after it."""
+    """Return a predicate that is true for the meant calls from number `at` on, counted from 0.
+
+    The predicate counts, so it must be called once for each call, in order.
+    """
     before = iter(range(at))
     return lambda operation: is_meant(operation) and next(before, None) is None
 
 
 def refused(number: int, operation: Operation) -> Fate:
-    """An error's number; half of what was to be written is."""
+    """Return a failure with an error number. A refused write(2) writes half of its bytes."""
     return Fate(OSError(number, os.strerror(number)), share=0.5 if operation.call == "write" else 0)
 
 
 def killed_from(at: int) -> Watch:
-    """Kills at the write with this number, and at each that is tried after it."""
+    """Return a watch that kills the process at the write with number `at`, and at every later write."""
     is_late = from_call(at)
     return lambda operation: Fate(Killed()) if is_late(operation) else None
 
 
 def refused_from(at: int, number: int, is_meant: Meant = is_write) -> Watch:
-    """Refuses the meant calls from one on."""
+    """Return a watch that refuses the meant calls from number `at` on with an error number."""
     is_late = from_call(at, is_meant)
     return lambda operation: refused(number, operation) if is_late(operation) else None
 
@@ -53,11 +56,11 @@ def refused_from(at: int, number: int, is_meant: Meant = is_write) -> Watch:
 def killed_at_each_write(
     old: Disk, act: Callable[[RealFiles], object], *, least: int, seed: int | None = None
 ) -> Iterator[tuple[Disk, bool]]:
-    """What is left by one that was killed before each write; at the end, with True, what all of it leaves.
+    """Yield the disk after a kill before each write of an action, and at the end, with True, after the whole action.
 
-    Who is killed at a call that writes nothing leaves what he leaves that is killed at the next write. With a seed,
-    power is lost then: with 0 all goes that was not made durable, with others a part of it. There must be at least so
-    many writes.
+    A kill at any other call leaves the same disk as a kill at the next write. With a seed, power is lost after the
+    kill: with 0 everything is lost that was not made durable, with other seeds a part of it. The action must make at
+    least `least` writes.
     """
     for at in range(WRITES_MAX):
         disk = copy.deepcopy(old)
@@ -80,9 +83,10 @@ def killed_at_each_write(
 def refused_at_each_write(
     old: Disk, act: Callable[[RealFiles], object], number: int, *, least: int, step: int = 1
 ) -> Iterator[Disk]:
-    """What is left where all writes from one on fail with an error's number; at the end, what all of it leaves.
+    """Yield the disk after all writes from each one on failed with an error number, and at the end, without a failure.
 
-    Each must be told as StoreUnwritable. With `step` only some are the first. There must be at least so many writes.
+    Each failure must raise StoreUnwritable. With `step`, only every `step`-th write is the first to fail. The action
+    must make at least `least` writes.
     """
     for at in range(0, WRITES_MAX, step):
         disk = copy.deepcopy(old)

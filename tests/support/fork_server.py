@@ -1,9 +1,10 @@
-"""Commands as processes that are forked from one that has imported the command line: most of their time was to import.
+"""A server that forks commands from a process that has already imported the command line.
 
-Such a process has all that one of its own has: arguments, environment, directory, descriptors, signals, an end. It has
-not: an interpreter that is set up anew, modules that come one by one as they are asked for, and what a command makes of
-our own files at its first need. What depends on these is tested with the script itself, and so is every command line of
-README and the help pages. Its workers are forked too: tests/support/forked_workers.py.
+Most of the time of a short command is imports. A forked command has its own arguments, environment, directory,
+descriptors, signals and exit status, like any process. It differs from a started one in three ways: the interpreter is
+not initialized again, all modules are already imported, and caches that a command fills at first use exist. Tests that
+depend on these run the script itself, and so do the tests of every command line in README and the help pages. The
+workers of forked commands are forked too: tests/support/forked_workers.py.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import NoReturn
 REQUEST_BYTES_MAX = 64 * 1024
 PIPE_BYTES = 64 * 1024
 LOCALE = "C.UTF-8"
-OF_INTERPRETERS = ("PYTHON", "LC_", "LANG", "LD_")
+INTERPRETER_PREFIXES = ("PYTHON", "LC_", "LANG", "LD_")
 
 
 def run_forked(
@@ -42,20 +43,20 @@ def run_forked(
     *,
     plugins: Path | None = None,
 ) -> tuple[int, bytes, bytes] | None:
-    """The status, standard output and standard error of a command that is given no input, as subprocess tells them.
+    """Run a command without input. Return its exit status, as in `subprocess`, its standard output and standard error.
 
-    `plugins` is a directory of more packages that it finds. None where only a process of its own will do. Raises
-    TimeoutError where it takes longer than so many seconds.
+    `plugins` is a directory of more packages for the command. Return None if the command cannot be forked: see
+    `started`. Raises TimeoutError if the command takes longer than `seconds`.
     """
     with contextlib.ExitStack() as closing:
-        nothing = closing.enter_context(open(os.devnull, "rb")).fileno()
+        no_input = closing.enter_context(open(os.devnull, "rb")).fileno()
         read, written = zip(os.pipe(), os.pipe(), strict=True)
         for descriptor in read:
             closing.callback(os.close, descriptor)
         with contextlib.ExitStack() as handing_over:
             for descriptor in written:
                 handing_over.callback(os.close, descriptor)
-            descriptors = [nothing, *written]
+            descriptors = [no_input, *written]
             forked = closing.enter_context(started(arguments, directory, environment, descriptors, plugins=plugins))
         if forked is None:
             return None
@@ -64,7 +65,7 @@ def run_forked(
 
 
 class Forked:
-    """A command that was started."""
+    """A started command."""
 
     def __init__(self, channel: socket.socket, pid: int) -> None:
         self._channel = channel
@@ -72,13 +73,13 @@ class Forked:
         self._returned: int | None = None
 
     def wait(self) -> int:
-        """What it returned, as subprocess tells it."""
+        """Wait for the end of the command. Return its exit status, as in `subprocess`."""
         if self._returned is None:
             self._returned = _receive(self._channel)
         return self._returned
 
     def kill(self) -> None:
-        """End it, unless it has ended."""
+        """Kill the command, unless it has ended."""
         if self._returned is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
@@ -94,13 +95,16 @@ def started(
     *,
     plugins: Path | None = None,
 ) -> Iterator[Forked | None]:
-    """Start a command over a standard input, output and error; it ends here at the latest.
+    """Start a command with a standard input, output and error. It is killed on exit, unless it has ended.
 
-    None where only a process of its own will do: it is about how an interpreter begins, or one is under way.
+    Yield None if the command cannot be forked: its environment affects the start of the interpreter, its request is
+    too long, or another forked command is running.
     """
     request = pickle.dumps((list(map(os.fsencode, arguments)), str(directory), dict(environment), plugins))
-    of_interpreter = {name: value for name, value in environment.items() if name.startswith(OF_INTERPRETERS)}
-    if of_interpreter != {"LC_ALL": LOCALE} or len(request) > REQUEST_BYTES_MAX:
+    interpreter_variables = {
+        name: value for name, value in environment.items() if name.startswith(INTERPRETER_PREFIXES)
+    }
+    if interpreter_variables != {"LC_ALL": LOCALE} or len(request) > REQUEST_BYTES_MAX:
         yield None
         return
     channel, turn = _server()
@@ -120,23 +124,23 @@ def started(
 
 @functools.cache
 def _server() -> tuple[socket.socket, threading.Lock]:
-    """The channel to the one that forks, and who has it takes his turn."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
+    """Start the fork server. Return the channel to it, and a lock that its current user holds."""
+    parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with child_end:
         process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
-            env={"PATH": os.environ["PATH"], "LC_ALL": LOCALE, "PYTHONHASHSEED": "0"},  # As workers have it.
+            [sys.executable, __file__, str(child_end.fileno())],
+            env={"PATH": os.environ["PATH"], "LC_ALL": LOCALE, "PYTHONHASHSEED": "0"},  # Workers have the same.
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
+            pass_fds=[child_end.fileno()],
         )
 
     def end() -> None:
-        ours.close()
+        parent_end.close()
         process.wait()
 
     atexit.register(end)
-    return ours, threading.Lock()
+    return parent_end, threading.Lock()
 
 
 def _receive(channel: socket.socket) -> int:
@@ -153,9 +157,9 @@ def _read_all(descriptors: Sequence[int], end: float) -> list[bytes]:
             if not ready:
                 raise TimeoutError
             for key, _ in ready:
-                piece = os.read(key.fd, PIPE_BYTES)
-                read[key.fd] += piece
-                if not piece:
+                chunk = os.read(key.fd, PIPE_BYTES)
+                read[key.fd] += chunk
+                if not chunk:
                     selector.unregister(key.fd)
     return list(read.values())
 
@@ -196,7 +200,7 @@ def _become(
         from tests.support.forked_workers import fork_workers
 
         if plugins is not None:
-            sys.path.insert(1, str(plugins))  # As PYTHONPATH has it.
+            sys.path.insert(1, str(plugins))  # PYTHONPATH has the same effect.
             clear_package_caches()
         fork_workers()
         main()
@@ -207,7 +211,7 @@ def _become(
 
 
 def _run_once() -> None:
-    """What a command makes when it first needs it, as what decodes a document, is there for all that are forked."""
+    """Run commands once, so that forked commands inherit caches such as compiled decoders of documents."""
     from codebatch.cli import cli
     from codebatch.cli.framework.exit import run_to_exit_status
     from tests.support.forked_workers import fork_workers
@@ -222,7 +226,7 @@ def _run_once() -> None:
 
 
 def _import_all() -> None:
-    """What commands import, and what workers do."""
+    """Import all modules of commands and workers."""
     import codebatch
     import codebatch_workers
     from codebatch_workers.syntax.language.languages import load_grammar
@@ -240,6 +244,6 @@ if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as served:
         sys.path[0] = str(Path(__file__).parents[2])
         _import_all()
-        sys.path[0] = os.path.dirname(sys.executable)  # As the script has it.
+        sys.path[0] = os.path.dirname(sys.executable)  # The console script has the same first entry.
         _run_once()
         _serve(served)

@@ -1,9 +1,10 @@
-"""Workers that are forked from who starts them, and has imported what they import: most of what a small run costs.
+"""Workers that are forked from their coordinator, which has already imported the modules that workers need.
 
-Such a worker is a process as any: a session, an environment, a directory and descriptors of its own, killed and reaped
-as others. It has not an interpreter that is set up anew, and begins with what its coordinator has in memory. What
-depends on these is tested with workers as they are: of commands that are started and not waited for, of what has
-another hash seed or sets something of Python's, and of every command line of README and the help pages.
+Imports are most of the time of a small run. A forked worker has its own session, environment, directory and
+descriptors, and is killed and reaped like any process. But its interpreter is not initialized again, and it starts with
+a copy of the coordinator's memory. Tests that depend on these start real workers: tests of commands that run in the
+background, tests that set a hash seed or another variable of Python, and the tests of every command line in README and
+the help pages.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from codebatch.system.processes.processes import start_process
 
 
 def fork_workers() -> None:
-    """Whatever this process starts as a worker from here on is forked."""
+    """Fork every worker that this process starts from now on."""
     vars(workers)["start_process"] = _start
 
 
 class _Forked(subprocess.Popen[bytes]):
-    """What `subprocess` knows of a child."""
+    """A Popen object for a child that `subprocess` did not start."""
 
     def __init__(self, arguments: list[str], pid: int) -> None:
         self.args, self.pid, self.returncode = arguments, pid, None
@@ -51,7 +52,8 @@ def _start(
         _become(arguments, cwd, environment, inherited, stderr)
     os.close(write)
     with open(read, "rb") as begun:
-        begun.read()  # It ends when the child has a session of its own, and has let go of what is not its own.
+        # The pipe ends when the child has its own session and has closed all other descriptors.
+        begun.read()
     return _Forked(arguments, pid)
 
 
@@ -73,7 +75,7 @@ def _become(
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(environment)
-        sys.path[0] = str(cwd)  # As `-m` has it.
+        sys.path[0] = str(cwd)  # `python -m` sets the same first entry.
         sys.argv[:] = arguments[2:]
 
         from codebatch_workers.__main__ import main
@@ -93,5 +95,5 @@ def _become(
 def _close_all_but(kept: set[int]) -> None:
     for name in os.listdir("/proc/self/fd"):
         if int(name) not in kept:
-            with contextlib.suppress(OSError):  # The listing's own.
+            with contextlib.suppress(OSError):  # The descriptor of the listing itself is already closed.
                 os.close(int(name))

@@ -1,4 +1,4 @@
-"""A git work tree with a store beside it: commits, branches, batches of them, and checks of what is between."""
+"""A git work tree with a store beside it: commits, branches, batches of commits, and quality gate checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.inline_workers import run
 
 
 class Project:
-    """A work tree with a store beside it, and branches."""
+    """A git work tree with a store beside it. Its first commits are also `origin/main`."""
 
     def __init__(self, root: Path, commits: Sequence[Mapping[bytes, bytes]]) -> None:
         self.tree = root / "tree"
@@ -39,7 +39,7 @@ class Project:
         return git(self.tree, "rev-parse", "HEAD")
 
     def run(self, commit: str = "") -> BatchDir:
-        """A batch of the tree as it is; of a commit, which is checked out for it."""
+        """Run a batch over the tree, or over a commit, which is checked out first."""
         if commit:
             git(self.tree, "checkout", "-q", commit)
         return run(self.tree, self.store).batch

@@ -1,4 +1,4 @@
-"""Repositories with histories of any shape, made by `git fast-import`: real ones, in little time."""
+"""Real git repositories with chosen histories, made quickly by `git fast-import`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ DAY = 24 * 60 * 60
 def git(directory: Path, *arguments: str, given: bytes | None = None) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    ran = subprocess.run(
+    completed = subprocess.run(
         ["git", *arguments], cwd=directory, env=environment, input=given, capture_output=True, check=True
     )
-    return ran.stdout.decode().strip()
+    return completed.stdout.decode().strip()
 
 
 def make_repository(directory: Path, commits: Iterable[tuple[int, Mapping[bytes, bytes]]]) -> None:
-    """Commits of one branch, each at a time with what it writes to paths; the work tree stays as it is."""
+    """Create a repository with one branch. Each commit has a time and its written files. The work tree stays empty."""
     directory.mkdir(parents=True, exist_ok=True)
     git(directory, "init", "-q", "-b", "main")
     stream: list[bytes] = []

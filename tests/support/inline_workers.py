@@ -1,7 +1,7 @@
-"""Runs in this process: the whole application with a crew of real workers that are called and not started.
+"""Analyses in this process: the whole application, with real workers that are called instead of started.
 
-All is what ships (freezing, planning, adoption, the loop, workers with the real tasks, merging, collecting) but for
-processes, sockets, signals and limits. So a run of a few files takes a fraction of what its processes would.
+Everything is product code (freezing, planning, adoption, the loop, workers with the real tasks, merging, collection)
+except processes, sockets, signals and limits. So a run of a few files takes a fraction of the time of processes.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from tests.support.simulated_channel import SimulatedCell
 NULL = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
-class _NothingToDo(Exception):
-    """A worker has read all that it was sent."""
+class _InboxEmpty(Exception):
+    """The worker has read all messages."""
 
 
 class _InlineChannel(CoordinatorChannel):
-    """The worker's end: what it was sent, and what it said."""
+    """The worker's end of a channel: messages to the worker, and messages from it."""
 
     def __init__(self) -> None:
-        self.sent: deque[MessageToWorker] = deque()
-        self.said: deque[MessageFromWorker] = deque()
+        self.inbox: deque[MessageToWorker] = deque()
+        self.outbox: deque[MessageFromWorker] = deque()
         self.has_begun = False
 
     def fileno(self) -> int:
@@ -63,24 +63,24 @@ class _InlineChannel(CoordinatorChannel):
 
     def send(self, *messages: MessageFromWorker) -> None:
         for message in messages:
-            if not (isinstance(message, Hello) and self.has_begun):  # Else it goes on where it was.
-                self.said.append(message)
+            if not (isinstance(message, Hello) and self.has_begun):  # A worker that continues says hello again.
+                self.outbox.append(message)
             self.has_begun = True
 
     def receive(self) -> MessageToWorker:
-        if not self.sent:
-            raise _NothingToDo
-        return self.sent.popleft()
+        if not self.inbox:
+            raise _InboxEmpty
+        return self.inbox.popleft()
 
     def try_receive(self) -> MessageToWorker | None:
-        return self.sent.popleft() if self.sent and not isinstance(self.sent[0], Stop) else None
+        return self.inbox.popleft() if self.inbox and not isinstance(self.inbox[0], Stop) else None
 
 
 class _InlineWorker(AnalysisWorker):
-    """The real worker. Its descriptors are those of the whole test, so they tell nothing of leaks."""
+    """The real worker. It shares its descriptors with the whole test, so it cannot detect leaks."""
 
     def leave(self) -> None:
-        """As the end of a process does it."""
+        """Close everything that the end of the process would close."""
         for descriptor in self._reserved_descriptors:
             os.close(descriptor)
         self._committer.close()
@@ -92,14 +92,14 @@ class _InlineWorker(AnalysisWorker):
 
 
 class _IgnoringWatch(InputAudit):
-    """Hears nothing, so all that an own task looks at counts as what its key covers; a hook would stay for good."""
+    """An audit that never notices inputs outside the cache key. A real audit hook could not be removed again."""
 
     def _install_hook(self) -> None:
         pass
 
 
 class InlineCrew:
-    """Implements Crew, with the constructor of ProcessCrew."""
+    """Implementation of WorkerBackend, with the constructor of ProcessWorkerBackend."""
 
     exit_status = 0
 
@@ -133,20 +133,20 @@ class InlineCrew:
 
     def send(self, worker: WorkerId, message: MessageToWorker) -> None:
         if worker in self._workers:
-            self._workers[worker][1].sent.append(message)
+            self._workers[worker][1].inbox.append(message)
 
     def wait(self) -> list[WorkerEvent]:
-        """One worker, any of those that have something to do, does all that it was told."""
-        ready = [id_ for id_, (_, channel, _) in self._workers.items() if channel.sent or not channel.has_begun]
+        """Let one random worker that has messages handle all of them. Return its events."""
+        ready = [id_ for id_, (_, channel, _) in self._workers.items() if channel.inbox or not channel.has_begun]
         id_ = self._chance.choice(ready)
         worker, channel, _ = self._workers[id_]
         has_ended = False
-        with contextlib.suppress(_NothingToDo):
+        with contextlib.suppress(_InboxEmpty):
             worker.run()
             has_ended = True
-        heard: list[WorkerEvent] = [MessageReceived(id_, message) for message in channel.said]
-        channel.said.clear()
-        return [*heard, self._bury(id_)] if has_ended else heard
+        events: list[WorkerEvent] = [MessageReceived(id_, message) for message in channel.outbox]
+        channel.outbox.clear()
+        return [*events, self._bury(id_)] if has_ended else events
 
     def step(self, worker: WorkerId) -> WorkerStep | None:
         return self._workers[worker][2].read() if worker in self._workers else None
@@ -168,10 +168,10 @@ class InlineCrew:
 
 @contextlib.contextmanager
 def inline(calls: SystemCalls | None = None) -> Iterator[None]:
-    """Have every run of this process be an inline one, with a store of these calls of the system."""
+    """Run all analyses of this process inline. `calls` are the system calls of the store, by default the real ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codebatch.coordinator.analysis.execution.ProcessWorkerBackend", InlineCrew)
-        # It would last as long as the process.
+        # A scratch directory in memory would last as long as this process.
         patch.setattr("codebatch_workers.runtime.execution.try_memory_scratch", lambda: None)
         if calls is not None:
             patch.setattr("codebatch.operations.project.stores.RealFiles", lambda: RealFiles(calls))
@@ -179,7 +179,7 @@ def inline(calls: SystemCalls | None = None) -> Iterator[None]:
 
 
 def resume(tree: Path, ran: RunResult) -> RunResult:
-    """`codebatch resume` of a batch, as the tree is configured."""
+    """Resume a batch, as `codebatch resume` does, with the configuration of the tree."""
     execution = ExecutionSettings(configuration=load_configuration(tree), jobs=2)
     return continuing.resume(execution, ran.store, ran.batch, Listener())
 
@@ -193,6 +193,6 @@ def run(
     task: str | None = None,
     pipeline: str | None = None,
 ) -> RunResult:
-    """`codebatch run PATH` as the tree is configured, PATH itself where it is not said which; with two workers."""
+    """Run `codebatch run PATH` with two workers and the configuration of `configured`, by default of the path."""
     execution = ExecutionSettings(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
     return run_paths((path,), StoreLocator(store), execution, task=task, pipeline=pipeline, listener=Listener())

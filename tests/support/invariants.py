@@ -1,17 +1,18 @@
-"""What must hold of a batch that ended, whatever was killed, lost or refused on the way: `check_batch`.
+"""Invariants of every batch that has ended, after any kills, losses or refused writes: `check_batch`.
 
-All proofs share it.
+All proofs share this check.
 
-1. At most one outcome for each start, task and round; a later round only over what failed, was cancelled, is
-   unreadable, or was made by a project task of other inputs. (A register's name is write-once; here its body is held
-   against its name.)
-2. The chain of every shard and task covers the plan's items, each once.
-3. Merged bytes equal the serial run's: records, item tables, frames, digests.
-4. Nothing committed runs again. Excepted: the tail that a late owner did before it heard of its thief, or that its
-   thief did before it began; and what another coordinator committed after this one began, for it may not have heard of
-   it: it was stopped, or is about to be refused.
+1. Each start, task and round has at most one outcome. A later round exists only if the earlier outcome failed, was
+   cancelled, is unreadable, or was made by a project task from other inputs. (A register's name is written once; here
+   its content is compared with its name.)
+2. The chain of every shard and task covers each item of the plan once.
+3. Merged bytes equal those of the serial run: records, item tables, frames, digests.
+4. Committed work does not run again, with two exceptions. First, the tail of a unit that was stolen: its late owner
+   may have committed it before the steal, or the thief may have committed it before the owner began. Second, work that
+   another coordinator committed after this one began: this one may not have read it, because it was paused or is about
+   to be refused.
 
-That a run ends or says why, each proof sees for itself.
+Each proof checks for itself that a run ends or reports an error.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from codebatch.store.results.outputs import current_outputs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """The merged outputs of a batch: their digest, and the bytes of every shard's file."""
+    """The merged outputs of a batch: their digest, and the bytes of each shard file."""
 
     result_digest: str
     files: dict[str, bytes]
 
 
 def merged(batch: BatchDir) -> Merged:
-    """Read the current outputs, checking every item against its row and every frame by the way."""
+    """Read the current outputs. The reader checks every frame, and every item against its row."""
     outputs = current_outputs(batch)
     assert outputs is not None, "the batch was never merged"
     files: dict[str, bytes] = {}
@@ -57,24 +58,24 @@ def merged(batch: BatchDir) -> Merged:
 
 
 def check_batch(batch: BatchDir, serial: Merged) -> None:
-    """All of it. `serial` is what one undisturbed worker makes of an equal plan."""
+    """Check all invariants of a batch. `serial` is the output of one undisturbed worker for an equal plan."""
     plan = batch.plan()
     check_registers(batch, plan)
     check_chains(batch, plan)
-    found = merged(batch)
-    assert found.result_digest == serial.result_digest
-    assert found.files == serial.files
+    outputs = merged(batch)
+    assert outputs.result_digest == serial.result_digest
+    assert outputs.files == serial.files
     check_nothing_committed_ran_again(batch)
 
 
 def check_served(store: StoreDir, batch: BatchDir) -> None:
-    """What the one older batch has was taken over, each item of each task, wherever the first round held."""
+    """Check that each first-round result that the only base has was reused, for each item of each task."""
     plan = batch.plan()
     (base,) = (open_base(store, batch_id) for batch_id in batch.about.bases)
     same = same_items(PlanItems(plan_items(load_batch_snapshot(store, batch).entries), plan.contexts), base.items(), ())
     ledger = load_ledger(plan, OutcomeRegisters(batch.files, batch.root))
     for task in (task.name for task in plan.tasks if task.scope == "file"):
-        known = {item for held in base.task_results(task) for item in range(held.start, held.end)}
+        known = {item for results in base.task_results(task) for item in range(results.start, results.end)}
         for shard in plan.shards:
             for link in ledger.iter_links(shard.id, task):
                 expected = sum(same[shard.start + item] in known for item in range(link.start, link.end))
@@ -83,50 +84,50 @@ def check_served(store: StoreDir, batch: BatchDir) -> None:
 
 
 def check_terms(store: StoreDir, batch: BatchDir) -> int:
-    """What terms files there are of merged shards, whole ones, say what the records do; how many there are."""
+    """Check each complete terms file of a merged shard against the records of the shard. Return how many exist."""
     outputs = current_outputs(batch)
     assert outputs is not None, "the batch was never merged"
-    found = 0
+    checked = 0
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(task.shards):
             try:
                 terms = decode_terms(store.files.read(terms_path(store.root, shard.digest)), shard.digest)
             except (FileNotFoundError, ValueError):
                 continue
-            found += 1
-            anew = collect_terms(map(line_terms, outputs.iter_shard(task, index)))
-            assert (terms.frames, terms.frames_by_key()) == (anew.frames, anew.frames_by_key())
-    return found
+            checked += 1
+            expected = collect_terms(map(line_terms, outputs.iter_shard(task, index)))
+            assert (terms.frames, terms.frames_by_key()) == (expected.frames, expected.frames_by_key())
+    return checked
 
 
 def check_registers(batch: BatchDir, plan: Plan) -> None:
-    """Every register holds the outcome that its name says, under a round that it may have."""
+    """Check that every register has the outcome that its name states, and that its round is allowed."""
     outcomes = OutcomeRegisters(batch.files, batch.root)
-    found = outcomes.scan_new()
+    scan = outcomes.scan_new()
     kinds: dict[tuple[str, int, str, int], str] = {}
     inputs: dict[tuple[str, int, str, int], Digest] = {}
-    for register in found.unreadable:
+    for register in scan.unreadable:
         kinds[register] = "unreadable"
-    for commit in found.commits:
+    for commit in scan.commits:
         for outcome in commit.outcomes:
             name = (outcome.shard, outcome.start, outcome.task, commit.round)
-            assert name not in kinds, f"two outcomes under {name}"
+            assert name not in kinds, f"the register {name} has two outcomes"
             kinds[name] = outcome.type
             inputs[name] = outcome.inputs
-            for one in outcome.parts or (outcome,):
-                lines = b"".join(outcomes.iter_items(commit.segment, one))
-                assert count_lines(lines) == one.counts, f"what {name} counts is not what it says"
+            for part in outcome.parts or (outcome,):
+                lines = b"".join(outcomes.iter_items(commit.segment, part))
+                assert count_lines(lines) == part.counts, f"the counts of {name} differ from its records"
     for shard, start, task, round_ in kinds:
         before = (shard, start, task, round_ - 1)
         is_over_result = kinds.get(before) == "result" and inputs.get((shard, start, task, round_)) == inputs[before]
-        # Where a register is torn, what it hid may come to light after its work was given out again.
-        is_torn = any((other.shard, other.task) == (shard, task) for other in found.unreadable)
-        assert not is_over_result or is_torn, f"round {round_} of {task} at {shard}.{start} is over a result"
+        # If a register is torn, a result behind it may become visible after its work was assigned again.
+        is_torn = any((other.shard, other.task) == (shard, task) for other in scan.unreadable)
+        assert not is_over_result or is_torn, f"round {round_} of {task} at {shard}.{start} repeats a result"
         assert task in plan.task_names
 
 
 def check_chains(batch: BatchDir, plan: Plan) -> None:
-    """The chain of every shard and task covers it."""
+    """Check that the chain of every shard and task covers the shard."""
     ledger = load_ledger(plan, OutcomeRegisters(batch.files, batch.root))
     work = plan.work_by_id()
     for shard, task in ledger.iter_chain_keys:
@@ -134,11 +135,11 @@ def check_chains(batch: BatchDir, plan: Plan) -> None:
         assert [0, *(link.end for link in links)] == [*(link.start for link in links), work[shard].items]
     for task in plan.project_tasks:
         (link,) = ledger.iter_links(ProjectWork(task).id, task)
-        assert link.outcome.inputs == ledger.inputs_digest(task), f"{task} speaks of what is no more"
+        assert link.outcome.inputs == ledger.inputs_digest(task), f"the result of {task} has outdated inputs"
 
 
 def check_nothing_committed_ran_again(batch: BatchDir) -> None:
-    """From the journals: no unit begins over items whose outcome of one of its tasks was committed before."""
+    """Check by the journals that no unit begins with items for which one of its tasks was already committed."""
     lines = read_journal(batch.files, batch.root)
     work = batch.plan().work_by_id()
     holders = {holder.holder: holder for holder, _ in LeaseReader(batch.files, batch.root).read_holders()}
@@ -151,18 +152,18 @@ def check_nothing_committed_ran_again(batch: BatchDir) -> None:
             committed.setdefault((event.shard, event.task), []).append((line, event, begun.get(line.holder, 0)))
         elif isinstance(event, Began):
             begun[line.holder] = event.start
-            mine = parents.get(line.holder)
-            if mine is None:
-                continue  # Power loss took its holder file.
+            coordinator = parents.get(line.holder)
+            if coordinator is None:
+                continue  # Power loss removed the holder file of the worker.
             for task in event.tasks:
                 for earlier, result, unit_start in committed.get((event.shard, task), []):
                     is_of_other_inputs = isinstance(work[event.shard], ProjectWork) and result.round != event.round
-                    is_other = parents.get(earlier.holder) != mine
-                    is_unheard = is_other and earlier.at_ns > mine.since_ns
+                    is_other = parents.get(earlier.holder) != coordinator
+                    is_unread = is_other and earlier.at_ns > coordinator.since_ns
                     is_of_owner, is_of_thief = unit_start < event.start, unit_start > event.start and not is_other
-                    if not (is_unheard or is_of_owner or is_of_thief or is_of_other_inputs):
-                        assert not _overlap(event, result), f"{line} begins what {earlier} had committed"
+                    if not (is_unread or is_of_owner or is_of_thief or is_of_other_inputs):
+                        assert not _overlap(event, result), f"{line} begins work that {earlier} had committed"
 
 
-def _overlap(one: Began, other: Committed) -> bool:
-    return one.start < other.end and other.start < one.end
+def _overlap(begun: Began, committed: Committed) -> bool:
+    return begun.start < committed.end and committed.start < begun.end

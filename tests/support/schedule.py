@@ -133,7 +133,7 @@ class Process:
 
 
 class Schedule:
-    """A scheduler of processes on one disk, one at a time. `chance` chooses the next; `before` may inject faults."""
+    """A scheduler of processes on one disk, one at a time. `chance` chooses the next. `before` may inject faults."""
 
     def __init__(
         self,

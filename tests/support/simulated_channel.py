@@ -1,4 +1,4 @@
-"""A worker's channel and progress cell in a simulation. What was sent before a death is still read after it."""
+"""The channel and the progress cell of a simulated worker. Messages sent before its death can be read after it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STDERR = 2
 
 
 class Pipe:
-    """What is under way between a coordinator and one worker, as bytes."""
+    """The encoded messages in transit between a coordinator and one worker."""
 
     def __init__(self) -> None:
         self.to_worker: deque[bytes] = deque()
@@ -38,20 +38,20 @@ class Pipe:
 
     @property
     def has_news(self) -> bool:
-        """Whether the coordinator would read something, be it the end."""
+        """True if the coordinator would read a message or the end of the channel."""
         return bool(self.to_coordinator) or self.is_worker_gone
 
     def send(self, message: MessageToWorker) -> None:
-        """The coordinator's end; a worker that is gone is noticed elsewhere."""
+        """Send a message to the worker. If the worker is gone, the message is lost without an error."""
         self.to_worker.append(encode_message(message))
 
     def receive(self) -> MessageFromWorker | None:
-        """The next message to the coordinator, None at the end."""
+        """Return the next message to the coordinator, or None at the end of the channel."""
         return decode_from_worker(self.to_coordinator.popleft()[PREFIX_BYTES:]) if self.to_coordinator else None
 
 
 class SimulatedChannel(CoordinatorChannel):
-    """The worker's end."""
+    """The worker's end of a channel."""
 
     def __init__(self, process: Process, pipe: Pipe) -> None:
         self._process = process
@@ -61,7 +61,8 @@ class SimulatedChannel(CoordinatorChannel):
         return STDERR
 
     def send(self, *messages: MessageFromWorker) -> None:
-        for message in messages:  # A death between two of them is one that may be.
+        for message in messages:
+            # Let other processes run, because a real worker can die between two messages.
             self._process.wait(lambda: True, is_patient=True)
             if self._pipe.is_coordinator_gone:
                 raise CoordinatorLost
@@ -80,7 +81,7 @@ class SimulatedChannel(CoordinatorChannel):
 
 
 class SimulatedCell(ProgressCell):
-    """A progress cell that two simulated processes share; `when_begun` is called when the work on a unit begins."""
+    """A progress cell that two simulated processes share. It calls `when_begun` when the work on a unit begins."""
 
     def __init__(self, when_begun: Callable[[], None]) -> None:
         self._step = WorkerStep(0, 0, 0, 0, 0, 0, PHASE_IDLE)

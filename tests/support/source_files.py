@@ -1,4 +1,4 @@
-"""Files and tasks for the tests of this directory."""
+"""Source files, snapshots and built-in tasks for tests of tasks."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from codebatch_workers.syntax.suppression import exclude_suppressed
 
 
 def source(path: str | bytes, content: bytes | str, contexts: Mapping[str, bytes] | None = None) -> SourceFile:
-    """A file that is not executable."""
+    """Return a source file that is not executable."""
     path = path.encode() if isinstance(path, str) else path
     content = content.encode() if isinstance(content, str) else content
     return SourceFile(path, content, executable=False, contexts=contexts or {})
 
 
 def created(name: str, scratch: Path, config: Mapping[str, JsonValue] | None = None) -> FileTask:
-    """A built-in task, made as a worker makes it."""
+    """Create a built-in task as a worker does."""
     declaration = getattr(tasks, name.upper())
     module, _, attribute = declaration.implementation.partition(":")
     factory = getattr(importlib.import_module(module), attribute)
-    made: Any = factory(TaskEnvironment(config=msgspec.convert(config or {}, declaration.config), scratch=scratch))
-    return cast("FileTask", made)
+    task: Any = factory(TaskEnvironment(config=msgspec.convert(config or {}, declaration.config), scratch=scratch))
+    return cast("FileTask", task)
 
 
 def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
-    """The record of a file, and its syntax errors."""
+    """Parse a file. Return its `file` record and its syntax errors."""
     with TemporaryDirectory() as scratch:
         task = created("parse", Path(scratch))
         assert isinstance(task, BatchedFileTask)
@@ -50,16 +50,17 @@ def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
 def lint_all(
     files: list[SourceFile], scratch: Path, config: Mapping[str, JsonValue] | None = None
 ) -> list[list[Diagnostic]]:
-    """What lint says of the files of one unit, as it is recorded."""
+    """Lint the files of one unit. Return the recorded findings of each file, without suppressed ones."""
     task = created("lint", scratch, config)
     assert isinstance(task, BatchedFileTask)
     records: list[list[Record]] = [task.run_file(file) for file in files]
-    told = [[record for record in each if isinstance(record, Diagnostic)] for each in task.complete(files, records)]
-    return [exclude_suppressed(file, each) for file, each in zip(files, told, strict=True)]
+    completed = task.complete(files, records)
+    findings = [[record for record in of_file if isinstance(record, Diagnostic)] for of_file in completed]
+    return [exclude_suppressed(file, of_file) for file, of_file in zip(files, findings, strict=True)]
 
 
 class Snapshot(SnapshotView):
-    """A snapshot of files by path; those that are given by name have content."""
+    """A snapshot of files. Files in `content` have content; files that are only named in `paths` have none."""
 
     def __init__(self, *paths: str, content: Mapping[str, bytes] | Mapping[bytes, bytes] | None = None) -> None:
         self._content = {os.fsencode(path): data for path, data in (content or {}).items()}

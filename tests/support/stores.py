@@ -1,4 +1,4 @@
-"""Batches that have ended, made in memory or on a real disk without a process."""
+"""Finished batches, made without processes, in memory or on a real disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOLDER = HolderId("0" * 32)
 
 
 def make_merged(store: StoreDir, paths: Sequence[bytes], *, second: int = 0, for_comparison: bool = False) -> BatchDir:
-    """A batch over made files of these paths, whose every task has ended, and which is merged."""
+    """Create a batch over generated files with these paths, execute all its tasks and merge it."""
     batch = make_batch(store, paths, shard_items=len(paths), at_ns=second * 10**9, for_comparison=for_comparison)
     work(store, batch)
     merge(batch)
@@ -34,26 +34,26 @@ def make_merged(store: StoreDir, paths: Sequence[bytes], *, second: int = 0, for
 
 
 def merge(batch: BatchDir) -> MergedOutputs:
-    """Merge what was done."""
+    """Merge the outcomes of a batch."""
     plan = batch.plan()
     return merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(batch.files, batch.root)))
 
 
 def work(store: StoreDir, batch: BatchDir) -> None:
-    """Do all that a batch of one shard plans, as one worker does."""
+    """Execute the plan of a batch with one shard, as one worker does."""
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
     entries = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
     committer = OutcomeCommitter(store.files, batch.root, HOLDER)
     unit = WorkUnit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
-    done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
+    unit_results = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
     objects = store.objects()
     for entry in entries:
         source = load_source(entry, lambda entry: objects.read(entry.object), {})
         assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
-            done.results[name].append(result)
-    committer.commit_outcomes(list(runner.encode_unit(unit, done)), epoch=1, round_=1)
+            unit_results.results[name].append(result)
+    committer.commit_outcomes(list(runner.encode_unit(unit, unit_results)), epoch=1, round_=1)
     for task in plan.project_tasks:
         outcomes = OutcomeRegisters(store.files, batch.root)
         ledger = load_ledger(plan, outcomes)
@@ -65,7 +65,7 @@ def work(store: StoreDir, batch: BatchDir) -> None:
 
 
 def collect_all(store: StoreDir, *, keep: int, now_ns: int | None = None, notes: list[str] | None = None) -> None:
-    """Long after everything was made, where no time is given."""
+    """Collect garbage. The time is `now_ns`, or by default long after everything was made."""
     note = ignore_note if notes is None else notes.append
     now_ns = wall_ns() + 30 * NS_PER_DAY if now_ns is None else now_ns
     with store.exclusive_lock():

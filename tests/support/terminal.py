@@ -1,4 +1,4 @@
-"""The command line on a terminal that the test is."""
+"""The command line on a pseudo-terminal that the test reads."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ def on_a_terminal(
     status: int = 0,
     **environment: str,
 ) -> tuple[str, str]:
-    """What a terminal of so many columns was sent on one stream, and what a pipe was on the other."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    """Run a command with one output stream on a terminal. Return the output on the terminal and on the other stream."""
+    test_end, command_end = os.openpty()
+    fcntl.ioctl(command_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
         [SCRIPT, *arguments],
         cwd=codebatch.directory,
         env={**codebatch.environment, "TERM": "xterm", **environment},
         stdin=subprocess.DEVNULL,
-        stdout=theirs if shown == "stdout" else subprocess.PIPE,
-        stderr=theirs if shown == "stderr" else subprocess.PIPE,
+        stdout=command_end if shown == "stdout" else subprocess.PIPE,
+        stderr=command_end if shown == "stderr" else subprocess.PIPE,
     )
-    os.close(theirs)
-    sent = b""
+    os.close(command_end)
+    terminal_output = b""
     while True:
         try:
-            piece = os.read(ours, 65536)
-        except OSError:  # EIO: the last one that had the terminal open has closed it.
+            chunk = os.read(test_end, 65536)
+        except OSError:  # EIO: all processes have closed the terminal.
             break
-        if not piece:
+        if not chunk:
             break
-        sent += piece
-    os.close(ours)
-    piped = b"".join(filter(None, process.communicate(timeout=DEADLINE_SECONDS)))
-    assert process.returncode == status, (sent, piped)
-    return sent.decode(), piped.decode()
+        terminal_output += chunk
+    os.close(test_end)
+    pipe_output = b"".join(filter(None, process.communicate(timeout=DEADLINE_SECONDS)))
+    assert process.returncode == status, (terminal_output, pipe_output)
+    return terminal_output.decode(), pipe_output.decode()

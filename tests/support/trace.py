@@ -171,4 +171,4 @@ def replay(disk: Disk, calls: Iterable[TracedCall]) -> None:
             case "link" | "rename":
                 getattr(process, call.call)(path, target)
             case unknown:
-                raise ValueError(f"a trace with a call {unknown!r}")
+                raise ValueError(f"the trace has an unknown call {unknown!r}")

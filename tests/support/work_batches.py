@@ -1,4 +1,4 @@
-"""Work batches of a few commands, and a worker of one with a coordinator's end of its channel."""
+"""Work batches of a few commands, and a real worker of such a batch with the coordinator's end of its channel."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ class Place:
     root: Path
 
     def unit(self, item: int, round_: int = 1) -> WorkUnit:
-        """An attempt of a command, by its number in the order of ids."""
+        """Return the unit of one attempt. `item` numbers the commands in the order of their ids."""
         (shard,) = self.plan.shards
         return WorkUnit(shard=shard.id, start=item, end=item + 1, tasks=(WORK_TASK,), round=round_)
 
     @property
     def requests(self) -> RequestStore:
-        """What people asked."""
+        """The requests of the batch."""
         return RequestStore(self.batch.files, self.batch.root)
 
     def outcomes(self) -> list[TaskOutcome]:
-        """What is committed."""
+        """Return all committed outcomes."""
         commits = OutcomeRegisters(self.batch.files, self.batch.root).scan_new().commits
         return [outcome for commit in commits for outcome in commit.outcomes]
 
     def ran(self) -> list[Ran]:
-        """What journals say of attempts."""
+        """Return the ends of attempts that the journals record."""
         lines = read_journal(self.batch.files, self.batch.root)
         return [line.event for line in lines if isinstance(line.event, Ran)]
 
     def log(self, item: int = 0, round_: int = 1, epoch: int = 1) -> bytes:
-        """The log of an attempt."""
+        """Return the log of an attempt."""
         name = layout.log_name(self.plan.shards[0].id, item, round_, epoch)
         return (self.batch.root / layout.LOGS / name).read_bytes()
 
 
 def make_place(directory: Path, *commands: Command) -> Place:
-    """A store with a batch of some commands."""
+    """Create a store with a work batch of some commands."""
     store = create_store(RealFiles(), directory / "store")[0]
     root = directory / "root"
     root.mkdir()
@@ -79,7 +79,7 @@ def make_place(directory: Path, *commands: Command) -> Place:
 
 
 class Coordinator:
-    """Has started a worker process, and says what the test wants."""
+    """The coordinator of one real worker process, controlled by the test."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -88,50 +88,51 @@ class Coordinator:
             place.batch,
             WorkerSettings(store=str(place.store.root), batch=place.batch.id, coordinator=COORDINATOR, role="commands"),
         )
-        self._heard: list[MessageFromWorker] = []
+        self._received: list[MessageFromWorker] = []
         self._is_over = False
         self.hear(Hello)
 
     def assign(self, item: int = 0, *, round_: int = 1, epoch: int = 1, requests: int = 0) -> None:
-        """Have it attempt a command."""
+        """Assign an attempt of a command to the worker."""
         self.worker.send(Assign(unit=self.place.unit(item, round_), epoch=epoch, requests=requests))
 
     def hear(self, kind: type[Message]) -> Message:
-        """The next message, which is of a kind."""
+        """Return the next message of the worker, and check its type. Skip Returned messages."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not self._heard:
-            assert time.monotonic() < deadline, f"no {kind.__name__} came: {self.worker.stderr_text}"
+        while not self._received:
+            assert time.monotonic() < deadline, f"no {kind.__name__} arrived: {self.worker.stderr_text}"
             if select.select([self.worker.channel], [], [], 0.1)[0]:
                 received = self.worker.receive()
-                assert received is not None, f"it has ended: {self._why()}"
-                self._heard += [one for one in received if not isinstance(one, Returned)]  # It took its time.
-        message = self._heard.pop(0)
+                assert received is not None, f"the worker has ended: {self._why()}"
+                # The worker sends Returned when an attempt takes long.
+                self._received += [message for message in received if not isinstance(message, Returned)]
+        message = self._received.pop(0)
         assert isinstance(message, kind), message
         return message
 
     def result(self) -> TaskOutcome:
-        """How the attempt at hand ended, which is committed."""
+        """Wait for the end of the current attempt. Return its committed outcome."""
         (outcome,) = self.hear(Committed).commit.outcomes
         self.hear(Finished)
         return outcome
 
     def do(self, item: int = 0, *, round_: int = 1, epoch: int = 1) -> TaskOutcome:
-        """Have it attempt a command, and wait for its end."""
+        """Assign an attempt of a command, wait for its end and return its outcome."""
         self.assign(item, round_=round_, epoch=epoch)
         return self.result()
 
     def vanish(self) -> None:
-        """Be gone, as after kill -9."""
+        """Close the channel, as the death of the coordinator by kill -9 does."""
         self.worker.channel.close()
 
     def wait_end(self) -> int:
-        """Wait until the worker has ended; its exit status."""
+        """Wait until the worker has ended. Return its exit status."""
         wait_until(lambda: self.worker.has_ended)
         self._is_over = True
         return self.worker.reap_and_kill_group().returncode
 
     def close(self) -> None:
-        """End the worker."""
+        """Kill the worker, unless it has ended."""
         if not self._is_over:
             self.worker.kill("abandoned")
             self.worker.reap_and_kill_group()
@@ -145,7 +146,7 @@ class Coordinator:
 
 @contextlib.contextmanager
 def coordinating(place: Place) -> Iterator[Coordinator]:
-    """A worker of a batch, for the time being."""
+    """Start a worker of a batch, and kill it on exit."""
     coordinator = Coordinator(place)
     try:
         yield coordinator
@@ -154,8 +155,8 @@ def coordinating(place: Place) -> Iterator[Coordinator]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that comes."""
+    """Wait until a condition is true."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, "it did not come"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Runs of real processes under kill -9, and what must hold of a batch afterwards."""
+"""Analyses by real processes that are killed by kill -9, and checks of their batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.command_line import CommandLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A batch that ended: its digest, and the sha256 of every output's uncompressed bytes."""
+    """A finished batch: its digest, and the sha256 of each task's uncompressed output."""
 
     batch: BatchDir
     result_digest: str
@@ -36,12 +36,12 @@ class Finished:
 
 
 def open_latest(store: Path) -> BatchDir:
-    """The latest batch of a store."""
+    """Open the latest batch of a store."""
     return resolve_batch(open_store(RealFiles(), store), None)
 
 
 def finished(batch: BatchDir) -> Finished:
-    """Read a finished batch, checking every output against its item table and every frame by the way."""
+    """Read a finished batch. The reader checks every output against its item table, and every frame."""
     outputs = current_outputs(batch)
     assert outputs is not None
     plan = batch.plan()
@@ -55,21 +55,21 @@ def finished(batch: BatchDir) -> Finished:
     return Finished(batch=batch, result_digest=outputs.manifest.result_digest, sums=sums)
 
 
-def zstdcat_agrees(one: Finished) -> None:
-    """`zstdcat OUTPUTS | sha256sum -c`, with the tools themselves where the machine has them."""
+def zstdcat_agrees(batch_result: Finished) -> None:
+    """Check outputs by `zstdcat OUTPUTS | sha256sum -c`, if these programs are installed."""
     zstdcat, sha256sum = shutil.which("zstdcat"), shutil.which("sha256sum")
     if zstdcat is None or sha256sum is None:
         return
-    for name, digest in one.sums.items():
-        path = one.batch.root / layout.OUTPUTS / one.result_digest / name
+    for name, digest in batch_result.sums.items():
+        path = batch_result.batch.root / layout.OUTPUTS / batch_result.result_digest / name
         check = f"{zstdcat} '{path}'/*.jsonl.zst | {sha256sum} -c <(echo '{digest}  -')"
         subprocess.run(["bash", "-o", "pipefail", "-c", check], check=True, stdout=subprocess.DEVNULL)
 
 
 def run_with_kills(run: CommandLine, arguments: list[str], store: Path, *, points: list[int], seed: int) -> int:
-    """Run to the end, killing the coordinator or one of its workers each time so many registers exist.
+    """Run to the end. Kill the coordinator or a worker each time the number of registers reaches one of `points`.
 
-    Returns how many kills hit a live process.
+    Return how many kills hit a live process.
     """
     chance = random.Random(seed)
     kills = 0
@@ -95,18 +95,18 @@ def run_with_kills(run: CommandLine, arguments: list[str], store: Path, *, point
 
 
 def check_no_process_left(batch: BatchDir) -> None:
-    """No holder of the batch is alive, and none of their pids is a process of ours."""
+    """Check that no holder of the batch is alive."""
     assert not [holder for holder, is_live in LeaseReader(batch.files, batch.root).read_holders() if is_live]
 
 
 def write_shard_rule(directory: Path, *, average: int, least: int, most: int) -> None:
-    """A codebatch.toml with another shard size."""
+    """Write a codebatch.toml that sets the sizes of shards."""
     text = f"[shard]\nfiles_average = {average}\nfiles_min = {least}\nfiles_max = {most}\n"
     (directory / "codebatch.toml").write_text(text, encoding="utf-8")
 
 
 def json_answer(text: str) -> dict[str, object]:
-    """The whole of standard output as one document."""
+    """Decode standard output, which must be one JSON object."""
     answer = json.loads(text)
     assert isinstance(answer, dict)
     return answer
@@ -117,7 +117,7 @@ def _registers(store: Path) -> int:
 
 
 def live_worker_pids(store: Path) -> list[int]:
-    """The pids of live workers of the latest batch."""
+    """Return the pids of live workers of the latest batch."""
     try:
         batch = open_latest(store)
     except (OSError, msgspec.DecodeError, CodebatchError):

@@ -1,9 +1,9 @@
-"""`python -m tests.tasks.histories GIT_DIR [COMMITS [END]]`: `duplicates` patched from commit to commit, and made anew.
+"""Check incremental `duplicates` over a history: `python -m tests.tasks.histories GIT_DIR [COMMITS [END]]`.
 
-Along the first parents of END (HEAD), the oldest first. Fails at the first commit where the two differ; where the task
-would do all again, it is patched nevertheless, so that this is held against a whole run too. Of each commit are told
-the files with fingerprints, those that were read again, and seconds of CPU, patched and whole; what `analyze` says is
-there.
+Follow the first parents of END (HEAD), oldest first, and update the result from commit to commit. Fail at the first
+commit where the updated result differs from a full run. Where the task would start over, it is updated nevertheless, so
+that this too is compared with a full run. For each commit, print the number of files with fingerprints and of files
+read again, and CPU seconds of the update and the full run. The output of `analyze` is computed beforehand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FILE_MODES = (b"100644", b"100755")
 
 
 class History:
-    """The states of a repository's tree; what does not change from one to the next is read and analyzed once."""
+    """The states of a repository's tree. Content that does not change between states is read and analysed once."""
 
     def __init__(self, git_dir: str) -> None:
         self._git = ["git", "--git-dir", git_dir]
@@ -33,17 +33,17 @@ class History:
         self._reader = subprocess.Popen([*self._git, "cat-file", "--batch"], stdin=-1, stdout=-1)
 
     def commits(self, count: int, end: str) -> list[str]:
-        """The last commits, the oldest first."""
+        """Return the last commits, oldest first."""
         command = [*self._git, "rev-list", "--first-parent", f"--max-count={count}", end]
         return subprocess.check_output(command, text=True).split()[::-1]
 
     def state(self, commit: str) -> State:
-        """A commit's files, by path. Those that a partial clone does not have are left out."""
+        """Return the files of a commit by path. Files that a partial clone lacks are left out."""
         listed = subprocess.check_output([*self._git, "ls-tree", "-r", "-z", commit]).split(b"\0")[:-1]
         known = {}
         for line in listed:
-            said, path = line.split(b"\t", 1)
-            mode, _, name = said.split()
+            fields, path = line.split(b"\t", 1)
+            mode, _, name = fields.split()
             if mode in _FILE_MODES and (content := self._content(path, name)) is not None:
                 known[path] = (content, mode == b"100755", name)
 
@@ -63,13 +63,13 @@ class History:
         return self._known[path, name][0]
 
     def _read(self, name: bytes) -> bytes | None:
-        put, get = self._reader.stdin, self._reader.stdout
-        assert put is not None
-        assert get is not None
-        put.write(name + b"\n")
-        put.flush()
-        said = get.readline().split()
-        return None if said[-1] == b"missing" else get.read(int(said[-1]) + 1)[:-1]
+        requests, responses = self._reader.stdin, self._reader.stdout
+        assert requests is not None
+        assert responses is not None
+        requests.write(name + b"\n")
+        requests.flush()
+        header = responses.readline().split()
+        return None if header[-1] == b"missing" else responses.read(int(header[-1]) + 1)[:-1]
 
 
 def _source(path: bytes, content: bytes, is_executable: bool) -> SourceFile:
@@ -77,7 +77,7 @@ def _source(path: bytes, content: bytes, is_executable: bool) -> SourceFile:
 
 
 class Count:
-    """What came of the commits."""
+    """Counts over all commits."""
 
     def __init__(self) -> None:
         self.changed = self.made_anew = 0
@@ -95,7 +95,10 @@ class Count:
 
 
 def compare(before: State, now: State, result: Result, count: Count) -> Result:
-    """The result at a state, patched from that of the one before. Raises AssertionError where it is not that of all."""
+    """Return the result of a state after updating the result of the state before.
+
+    Raises AssertionError if the update differs from a full run.
+    """
     start = time.process_time()
     after = patched(result, before, now)
     middle = time.process_time()
@@ -114,7 +117,7 @@ def compare(before: State, now: State, result: Result, count: Count) -> Result:
 
 
 def main(git_dir: str, commits: str = "100", end: str = "HEAD") -> None:
-    """See the module."""
+    """Run the command line that the module describes."""
     history = History(git_dir)
     first, *names = history.commits(int(commits) + 1, end)
     before = history.state(first)

@@ -1,4 +1,4 @@
-"""States of a tree in memory, as project tasks see them: one as a project, an older one as what they may go on from."""
+"""States of a tree in memory as project tasks see them: one as a project, an older one as the base of an update."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Analyze = Callable[[SourceFile], Fingerprints | None]
 
 
 class State:
-    """A `Project` of some files, by path; `tasks` are those that it may be asked for, with what they say of a file.
+    """A `Project` of some files. `tasks` maps the tasks whose records it has to functions that return them for a file.
 
-    `own` is what the task that asks said of it as a whole.
+    `own` is the asking task's result for the state.
     """
 
     outside: Sequence[Entry] = ()
@@ -44,7 +44,7 @@ class State:
 
     @cached_property
     def said(self) -> dict[str, Result]:
-        """What each task says of each file."""
+        """The records of each task for each file."""
         every = sorted(self.sources.items())
         return {task: {path: say(file) for path, file in every} for task, say in self._tasks.items()}
 
@@ -70,7 +70,7 @@ class State:
 
 
 def analyzed(sources: Iterable[SourceFile], analyze: Analyze = make_fingerprints) -> State:
-    """As `duplicates` sees it; `analyze` says of each file its fingerprints."""
+    """Return a state as `duplicates` sees it. `analyze` returns the fingerprints of each file."""
 
     def say(file: SourceFile) -> list[Record]:
         record = analyze(file)
@@ -80,7 +80,7 @@ def analyzed(sources: Iterable[SourceFile], analyze: Analyze = make_fingerprints
 
 
 class Older:
-    """A `Before`: what another state was."""
+    """A `Before`: an older state."""
 
     def __init__(self, state: State, changes: Sequence[FileChange]) -> None:
         self._state = state
@@ -92,7 +92,10 @@ class Older:
 
 
 def older(before: State, now: State) -> Before:
-    """What differs between two states, by path; that a task says another thing of a file means other contexts."""
+    """Return the older state with the changes between two states by path.
+
+    If a task returns other records for an unchanged file, its contexts count as changed.
+    """
     then, here = ({entry.path: entry for entry in state.files} for state in (before, now))
     return Older(
         before,
@@ -111,7 +114,7 @@ def _is_other(before: State, now: State, path: bytes) -> bool:
 
 
 def whole(state: State, task: Callable[[], IncrementalTask] = DuplicatesTask) -> Result:
-    """The records of each file that has any, of a whole run."""
+    """Return the records of a full run by file. Files without records are left out."""
     found: Result = {}
     for record in task().run_project(state):
         found.setdefault(path_from_fields(record.path, record.path_b64), []).append(record)
@@ -121,7 +124,7 @@ def whole(state: State, task: Callable[[], IncrementalTask] = DuplicatesTask) ->
 def patched(
     result: Result, before: State, now: State, task: Callable[[], IncrementalTask] = DuplicatesTask
 ) -> Result | None:
-    """A result that is taken from a state to another; None where it is to be made anew."""
+    """Update a result from one state to another. Return None if the task must start over."""
     before.own = result
     found = task().update(now, older(before, now))
     if found is None:

@@ -1,4 +1,4 @@
-"""What a file task says of a file follows from what is in the key of its result: from nothing else in its unit."""
+"""Tests of the independence of file tasks: the result for a file depends only on its cache key, not on its unit."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.support.source_files import Snapshot
 FILE_TASKS = ("parse", "analyze", "symbols", "lint")
 PROJECT = {"lint": {"ruff": {"config": "project"}}}
 
-Said = dict[tuple[bytes, str], bytes]
+Results = dict[tuple[bytes, str], bytes]
 
 
 class Units:
-    """The files of a tree, given to tasks in units."""
+    """The files of a tree, which tasks process in units."""
 
     def __init__(
         self,
@@ -52,39 +52,41 @@ class Units:
 
     @property
     def keys(self) -> dict[tuple[bytes, str], tuple[object, ...]]:
-        """What the key of each result holds beside the key of its task."""
+        """The parts of the cache key of each result other than the key of its task."""
         return {
             (path, task): (content, _is_executable(path), {name: contexts[name] for name in self._seen[task]})
             for content, path, contexts in self._files
             for task in FILE_TASKS
         }
 
-    def say(self, units: Iterable[Sequence[int]], tasks: Sequence[str] = FILE_TASKS) -> Said:
-        """What the tasks say of the items of some units."""
-        said: Said = {}
+    def run_units(self, units: Iterable[Sequence[int]], tasks: Sequence[str] = FILE_TASKS) -> Results:
+        """Return the results of tasks for the items of some units."""
+        results_by_key: Results = {}
         for unit in units:
             sources = [self._source(item) for item in unit]
             results = [self._runner.run_item(source, tasks) for source in sources]
             for source in sources:
                 source.release()
             for task in tasks:
-                done = self._runner.complete_results(task, sources, [each[task] for each in results])
+                done = self._runner.complete_results(
+                    task, sources, [result_by_task[task] for result_by_task in results]
+                )
                 for source, result in zip(sources, done, strict=True):
-                    said[source.path, task] = (
+                    results_by_key[source.path, task] = (
                         f"failed: {result.reason}".encode()
                         if isinstance(result, TaskFailure)
                         else msgspec.json.Encoder().encode_lines(result)
                     )
-        return said
+        return results_by_key
 
-    def alone(self) -> Said:
-        """What they say of each file by itself."""
-        return self.say([item] for item in range(len(self._files)))
+    def run_separately(self) -> Results:
+        """Return the results with a unit for each file."""
+        return self.run_units([item] for item in range(len(self._files)))
 
-    def together(self, *, backwards: bool = False) -> Said:
-        """What they say of all files in one unit."""
+    def run_together(self, *, backwards: bool = False) -> Results:
+        """Return the results with one unit of all files."""
         items = range(len(self._files))
-        return self.say([items[::-1] if backwards else items])
+        return self.run_units([items[::-1] if backwards else items])
 
     def _source(self, item: int) -> SourceFile:
         content, path, contexts = self._files[item]
@@ -128,7 +130,7 @@ MIXED = {
     b"tool": b"#!/usr/bin/env python3\nimport os\n",
 }  # fmt: skip
 
-# Names at which ruff, which is given files, could be led astray by what else is there.
+# Names for which other files of the tree could mislead ruff, which gets its files by name.
 HOSTILE = {
     b".gitattributes": b"*.dat linguist-language=Python\n- linguist-language=Python\n",
     b"-": UNUSED,
@@ -162,7 +164,7 @@ HOSTILE = {
 }
 
 
-# The name of one, escaped, is in the package of the other.
+# The escaped form of one name is in the package of the other.
 ESCAPED = {b"p\xff/m.py": b"from . import m\nprint(m)\n", b"p\\xff/__init__.py": UNUSED}
 
 
@@ -170,11 +172,11 @@ ESCAPED = {b"p\xff/m.py": b"from . import m\nprint(m)\n", b"p\\xff/__init__.py":
 @pytest.mark.parametrize("files", [MIXED, HOSTILE, ESCAPED], ids=["mixed", "hostile", "escaped"])
 def test_results_of_a_file_do_not_depend_on_its_unit(files: Mapping[bytes, bytes], tmp_path: Path) -> None:
     units = Units(files, tmp_path)
-    alone = units.alone()
-    assert alone == units.together() == units.together(backwards=True)
+    separate = units.run_separately()
+    assert separate == units.run_together() == units.run_together(backwards=True)
     for task in FILE_TASKS[1:]:
-        assert units.say([range(len(files))], [task]).items() <= alone.items()
-    assert not [key for key, said in alone.items() if said.startswith(b"failed")]
+        assert units.run_units([range(len(files))], [task]).items() <= separate.items()
+    assert not [key for key, result in separate.items() if result.startswith(b"failed")]
 
 
 @pytest.mark.slow
@@ -191,16 +193,16 @@ def test_results_with_project_rules_do_not_depend_on_the_unit(tmp_path: Path) ->
         b"d\\xff/ruff.toml": b"lint.select = ['E']\n",
     }
     units = Units({**HOSTILE, b"pyproject.toml": b"[project]\nversion = '1'\n", **configured}, tmp_path, PROJECT)
-    alone = units.alone()
-    assert alone == units.together() == units.together(backwards=True)
-    assert not [key for key, said in alone.items() if said.startswith(b"failed")]
+    separate = units.run_separately()
+    assert separate == units.run_together() == units.run_together(backwards=True)
+    assert not [key for key, result in separate.items() if result.startswith(b"failed")]
 
 
 @pytest.mark.slow
 def test_unreadable_ruff_configuration_fails_only_files_below_it(tmp_path: Path) -> None:
     files = {b"x/ruff.toml": b"broken", b"x/y.py": UNUSED, b"z.py": UNUSED}
-    said = Units(files, tmp_path, PROJECT).together()
-    assert {key for key, value in said.items() if value.startswith(b"failed")} == {(b"x/y.py", "lint")}
+    results = Units(files, tmp_path, PROJECT).run_together()
+    assert {key for key, value in results.items() if value.startswith(b"failed")} == {(b"x/y.py", "lint")}
 
 
 _NAMES = [b"__init__.py", b"m.py", b"m.pyi", b"n.dat", b"tool", b"x\xff.py", b"x\\xff.py"]
@@ -231,9 +233,9 @@ def test_equal_keys_have_equal_results_in_any_two_trees(
     overrides: Mapping[str, Mapping[str, JsonValue]],
     tmp_path: Path,
 ) -> None:
-    one, other = (Units(tree, tmp_path, overrides) for tree in (before, {**before, **after}))
-    said, said_after = one.together(), other.together()
-    keys, keys_after = one.keys, other.keys
-    for key, said_before in said.items():
+    units, units_after = (Units(tree, tmp_path, overrides) for tree in (before, {**before, **after}))
+    results, results_after = units.run_together(), units_after.run_together()
+    keys, keys_after = units.keys, units_after.keys
+    for key, result in results.items():
         if keys[key] == keys_after[key]:
-            assert said_before == said_after[key], key
+            assert result == results_after[key], key

@@ -1,4 +1,4 @@
-"""analyze: numbers, in a fixed order, none invented."""
+"""Tests of the task analyze: metrics in a fixed order, and none that is unknown."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ if A:
 
 
 def test_python_metrics_match_a_manual_count() -> None:
-    found = file_metrics(source("a.py", PYTHON))
-    assert list(found) == ORDER
+    metrics = file_metrics(source("a.py", PYTHON))
+    assert list(metrics) == ORDER
     # m: 1 + for, if, and, or, elif, ternary; inner: 1 + for, if; n: 1 + while, except, case; and the module's if.
     # Cognitive: m: for 1, if 2, and and or 2, elif 1, ternary 3; n: while 1, except 1, match 2; and the module's if.
     expected = [len(PYTHON), 31, 22, 2, 7, 3, 1, 2, 7 + 3 + 4 + 1, 7, 9 + 4 + 1, 9, 3, 1]
-    assert list(found.values()) == expected
+    assert list(metrics.values()) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_python_metrics_match_a_manual_count() -> None:
     ],
 )
 def test_structure_metrics_are_consistent_across_languages(path: str, content: str, expected: tuple[int, ...]) -> None:
-    found = file_metrics(source(path, content))
-    assert tuple(found[name] for name in ["code", "comment", "blank", *ORDER[5:10]]) == expected
+    metrics = file_metrics(source(path, content))
+    assert tuple(metrics[name] for name in ["code", "comment", "blank", *ORDER[5:10]]) == expected
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_unknown_metrics_are_omitted(path: str, content: bytes, expected: dict[s
 @pytest.mark.parametrize(
     ("path", "content", "expected"),
     [
-        # Docstrings are comments with their blank lines; other strings are code.
+        # Docstrings are comments, including their blank lines. Other strings are code.
         ("a.py", 'def f():\n    """Say.\n\n    More.\n    """\n    return """a\nb"""\n', (3, 4, 0)),
         ("a.py", 'class A: """Beside code."""\n', (1, 0, 0)),
         ("a.py", 'x = 1; """Behind code,\nbefore code."""; y = 2\n', (2, 0, 0)),
@@ -138,32 +138,32 @@ def test_unknown_metrics_are_omitted(path: str, content: bytes, expected: dict[s
         ("a.rs", 'const X: &str = "\n\n";\n\n', (3, 0, 1)),
         ("a.toml", 'x = """\n\n"""\n\n', (3, 0, 1)),
         ("a.scala", 'val x = """\n\n"""\n\n', (3, 0, 1)),
-        # A blank line in a comment belongs to the comment; one before or behind it does not.
+        # A blank line in a comment belongs to the comment. One before or after it does not.
         ("a.c", "\n/* a\n\n \n*/\n\nint b;\n", (1, 4, 2)),
         ("a.rs", "/// a\n///\n\nfn f() {}\n", (1, 2, 1)),
-        # Where there is no grammar, patterns of the language tell.
+        # Without a grammar, the comments are found by patterns of the language.
         ("Makefile", "# a\nall: # b\n\ttrue\n\n", (2, 1, 1)),
         ("configure.ac", "dnl a\n# b\nAC_INIT([a#b])\n", (1, 2, 0)),
         ("a.vue", "<template>\n<!-- a\n\nb -->\n</template>\n", (2, 3, 0)),
         ("highlights.scm", "; a\n(b) @c ; d\n", (1, 1, 0)),
         ("a.blade.php", "{{-- a\n\nb --}}\n<p>{{ $x }}</p>\n", (1, 3, 0)),
-        # In prose nothing is a comment; of a language without comments either.
+        # Prose has no comments, and neither has a language without comments.
         ("a.md", "# a\n<!-- b -->\n", (2, 0, 0)),
         ("a.csv", "# a\n\n", (1, 0, 1)),
-        # A file that hardly parses, and one that is not parsed since it is minified.
+        # A file that hardly parses, and one that is not parsed because it is minified.
         ("a.min.js", "// a\nf()\n", (1, 1, 0)),
         ("a.js", "// a\n" + "%% <> ]] {{ (( @@ §§\n" * 40, (40, 1, 0)),
     ],
 )
 def test_line_counts_match_scc(path: str, content: str, expected: tuple[int, int, int]) -> None:
-    found = file_metrics(source(path, content))
-    assert (found["code"], found["comment"], found["blank"]) == expected
-    assert sum(expected) == found["lines"]
+    metrics = file_metrics(source(path, content))
+    assert (metrics["code"], metrics["comment"], metrics["blank"]) == expected
+    assert sum(expected) == metrics["lines"]
 
 
 def test_elif_chain_counts_all_branches() -> None:
-    found = file_metrics(source("a.py", "def f(x):\n    if x: pass\n" + "    elif x: pass\n" * 100))
-    assert found["max_complexity"] == 102
+    metrics = file_metrics(source("a.py", "def f(x):\n    if x: pass\n" + "    elif x: pass\n" * 100))
+    assert metrics["max_complexity"] == 102
 
 
 @pytest.mark.parametrize(
@@ -265,19 +265,22 @@ repeat until a; l(function(q) if q then end end) end
     ],
 )  # fmt: skip
 def test_each_function_is_measured(path: str, content: str, expected: str, tmp_path: Path) -> None:
-    found: dict[tuple[int, str], list[str]] = {}
+    metrics_by_function: dict[tuple[int, str], list[str]] = {}
     for record in created("analyze", tmp_path).run_file(source(path, content)):
         assert isinstance(record, Metric)
         if record.symbol:
-            found.setdefault((record.line, record.symbol), []).append(f"{record.metric}={record.value}")
-    assert "|".join(f"{line} {symbol} {' '.join(told)}" for (line, symbol), told in found.items()) == expected
+            metrics_by_function.setdefault((record.line, record.symbol), []).append(f"{record.metric}={record.value}")
+    assert (
+        "|".join(f"{line} {symbol} {' '.join(values)}" for (line, symbol), values in metrics_by_function.items())
+        == expected
+    )
 
 
 def test_maximum_metrics_do_not_depend_on_function_order() -> None:
     code = "def f(a, b, c):\n  if a:\n    if b: pass\ndef g(): pass\n"
-    told = file_metrics(source("a.py", code))
+    metrics = file_metrics(source("a.py", code))
     names = ("max_complexity", "max_cognitive", "max_nesting", "max_parameters")
-    assert [told[name] for name in names] == [3, 3, 2, 3]
+    assert [metrics[name] for name in names] == [3, 3, 2, 3]
 
 
 FUNCTIONS = {
@@ -390,7 +393,7 @@ end
 
 @pytest.mark.parametrize("path", FUNCTIONS)
 def test_function_metrics_match_symbol_lines_or_state_their_end(path: str, tmp_path: Path) -> None:
-    """An attribute, a type or an assignment on a line of its own does not part a function from its symbol."""
+    """The symbol has the same line if an attribute, a type or an assignment is on a line of its own."""
     file = source(path, FUNCTIONS[path])
     assert file.tree is not None
     assert not file.tree.root_node.has_error

@@ -1,4 +1,4 @@
-"""Contexts: what a result depends on beside the file."""
+"""Tests of contexts: the input of a result other than its file."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_header_language_follows_the_nearest_sources(paths: list[str], header: s
 def test_packages_are_directories_above_with_init_files() -> None:
     snapshot = Snapshot("__init__.py", "a/__init__.py", "a/b/c/__init__.py", "a/b/c/m.py", "a/b/c/t.txt", "a/b/c/tool")
     context = packages_context(snapshot)
-    found = {entry.path: package_directories(context(entry)) for entry in snapshot.entries}
-    assert found[b"a/b/c/m.py"] == [b"", b"a", b"a/b/c"]
-    assert found[b"a/b/c/tool"] == [b"", b"a", b"a/b/c"]
-    assert found[b"a/b/c/t.txt"] == [b"", b"a", b"a/b/c"]
-    assert found[b"a/__init__.py"] == [b"", b"a"]
+    packages = {entry.path: package_directories(context(entry)) for entry in snapshot.entries}
+    assert packages[b"a/b/c/m.py"] == [b"", b"a", b"a/b/c"]
+    assert packages[b"a/b/c/tool"] == [b"", b"a", b"a/b/c"]
+    assert packages[b"a/b/c/t.txt"] == [b"", b"a", b"a/b/c"]
+    assert packages[b"a/__init__.py"] == [b"", b"a"]
 
 
 @pytest.mark.slow
@@ -67,5 +67,5 @@ def test_contexts_of_a_large_tree_are_computed_in_time() -> None:
         context = declared(snapshot)
         for entry in snapshot.entries:
             context(entry)
-        # Measured 0.05 and 0.14 s; the bound is for slow and busy machines.
+        # The measured times are 0.05 and 0.14 s. The limit allows for slow and busy machines.
         assert time.process_time() - started < 1.0

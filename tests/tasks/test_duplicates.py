@@ -1,4 +1,4 @@
-"""duplicates: every repeated stretch of ten code lines is told, nothing else, and no input makes that quadratic."""
+"""Tests of the task duplicates: every repeated block of ten code lines is found, in less than quadratic time."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ Span = tuple[int, int]
 
 
 def duplicates(files: Mapping[str, str]) -> dict[str, list[Record]]:
-    """The records of each file of a tree that has duplicates."""
+    """Return the records of each file of a tree that has duplicate blocks."""
     sources = [source(path, content) for path, content in sorted(files.items())]
-    found = find_duplicates(fingerprinted(sources), lambda item: sources[item].utf8)
-    return {sources[item].path.decode(): records for item, records in found}
+    records_by_item = find_duplicates(fingerprinted(sources), lambda item: sources[item].utf8)
+    return {sources[item].path.decode(): records for item, records in records_by_item}
 
 
 def fingerprinted(sources: Sequence[SourceFile]) -> Iterable[FingerprintedFile]:
     for item, file in enumerate(sources):
-        said = make_fingerprints(file)
-        if said is not None:
+        fingerprints = make_fingerprints(file)
+        if fingerprints is not None:
             digest = Digest(hashlib.sha256(file.content).hexdigest())
-            yield FingerprintedFile(item=item, path=file.path, object=digest, fingerprints=said)
+            yield FingerprintedFile(item=item, path=file.path, object=digest, fingerprints=fingerprints)
 
 
 def blocks(records: Iterable[Record]) -> list[Duplicate]:
@@ -50,15 +50,15 @@ def blocks(records: Iterable[Record]) -> list[Duplicate]:
 
 
 def python(lines: Iterable[int]) -> str:
-    """A Python file of a statement for each number, each of 40 bytes."""
+    """Return a Python file with a statement of 40 bytes for each number."""
     return "".join(f"first_name_{line} = second_name_of_it({line:06})\n" for line in lines)
 
 
-# -- The definition, taken at its word --------------------------------------------------------------------------------
+# -- The definition, executed literally --------------------------------------------------------------------------------
 
 
 class Definition:
-    """What workers/TASKS.md "Duplicates" says of some files of code lines, found by trying every pair of places."""
+    """The definition in workers/TASKS.md "Duplicates", applied to some files by trying every pair of places."""
 
     def __init__(self, files: Sequence[Sequence[int]]) -> None:
         self.files = files
@@ -75,12 +75,12 @@ class Definition:
             for one in places:
                 for other in places:
                     if one != other:
-                        self.spans[one[0]].update(self._told(one, other))
+                        self.spans[one[0]].update(self._repeated_spans(one, other))
         for file, lines in enumerate(files):
             if len(lines) >= LINES_MIN and sum(lines == whole for whole in files) > 1:
                 self.spans[file] = {(0, len(lines))}
 
-    def _told(self, one: Place, other: Place) -> list[Span]:
+    def _repeated_spans(self, one: Place, other: Place) -> list[Span]:
         (file, start), (other_file, other_start) = one, other
         lines, other_lines = self.files[file], self.files[other_file]
         end, other_end = start, other_start
@@ -108,7 +108,7 @@ class Definition:
         return chosen
 
     def places(self, lines: Sequence[int]) -> list[Place]:
-        """Where these lines stand; of a file that is a table to its end, which files are equal to it."""
+        """Return the places of these lines. If they are a table up to its end, only equal files count."""
         windows = (tuple(lines[start : start + LINES_MIN]) for start in range(len(lines) - LINES_MIN + 1))
         is_table = all(window in self._tables for window in windows)
         return [
@@ -140,47 +140,47 @@ def _trees(draw: st.DrawFn) -> list[list[int]]:
 def test_duplicate_blocks_match_the_definition(files: list[list[int]]) -> None:
     expected = Definition(files)
     tree = {f"{number:02}.py": python(lines) for number, lines in enumerate(files)}
-    found = {int(path[:2]): records for path, records in duplicates(tree).items()}
+    records_by_file = {int(path[:2]): records for path, records in duplicates(tree).items()}
     for number, lines in enumerate(files):
-        records = found.get(number, [])
-        told = [(block.line - 1, block.end_line - 1) for block in blocks(records)]
-        covered = {line for span in told for line in range(*span)}
-        # Of rows within a block some may be missed, where what was found together stands nowhere else.
+        records = records_by_file.get(number, [])
+        spans = [(block.line - 1, block.end_line - 1) for block in blocks(records)]
+        covered = {line for span in spans for line in range(*span)}
+        # If blocks contain rows, some may be missed: those that have no other copy once joined.
         assert covered == expected.covered(number) or (expected.has_rows and covered < expected.covered(number))
         assert [record.value for record in records[:2] if isinstance(record, Metric)] == (
-            [len(covered), len(told)] if told else []
+            [len(covered), len(spans)] if spans else []
         )
         if not expected.has_rows and expected.most_places <= 9:
-            assert told == expected.cover(number)
-        for block, (start, end) in zip(blocks(records), told, strict=True):
+            assert spans == expected.cover(number)
+        for block, (start, end) in zip(blocks(records), spans, strict=True):
             places = expected.places(lines[start:end])
-            apart = [place for place in places if place[0] != number or abs(place[1] - start) >= end - start]
-            if not apart and expected.has_rows:
-                continue  # All its copies overlap it: which of them is said, the definition leaves open.
-            other = apart[0]
+            disjoint = [place for place in places if place[0] != number or abs(place[1] - start) >= end - start]
+            if not disjoint and expected.has_rows:
+                continue  # All copies overlap the block. The definition does not determine which one is reported.
+            other = disjoint[0]
             assert (block.lines, block.copies) == (end - start, _count_disjoint(places, end - start))
             assert (block.other_path, block.other_line - 1) == (f"{other[0]:02}.py", other[1])
 
 
 def _count_disjoint(places: Sequence[Place], lines: int) -> int:
-    kept: list[Place] = []
+    disjoint: list[Place] = []
     for place in places:
-        if not kept or kept[-1][0] != place[0] or place[1] - kept[-1][1] >= lines:
-            kept.append(place)
-    return len(kept)
+        if not disjoint or disjoint[-1][0] != place[0] or place[1] - disjoint[-1][1] >= lines:
+            disjoint.append(place)
+    return len(disjoint)
 
 
-# -- What is told, by hand --------------------------------------------------------------------------------------------
+# -- Reported records, by hand -----------------------------------------------------------------------------------------
 
 
 def test_block_states_its_location_and_the_first_copy() -> None:
     shared = python(range(12))
-    one = "# a comment\nimport os\n\n" + shared
-    other = "import sys\n" + shared.replace("\n", "  # said\n\n\t\n", 1).replace("_2 = ", "_2  =  ") + "end = 1\n"
-    found = duplicates({"b.py": other, "a.py": one, "c.py": python(range(50, 80))})
+    first = "# a comment\nimport os\n\n" + shared
+    second = "import sys\n" + shared.replace("\n", "  # said\n\n\t\n", 1).replace("_2 = ", "_2  =  ") + "end = 1\n"
+    records = duplicates({"b.py": second, "a.py": first, "c.py": python(range(50, 80))})
     code = b"\n".join(code_lines(shared.encode(), b"")[0])
     group = hashlib.sha256(code).hexdigest()[:16]
-    assert found == {
+    assert records == {
         "a.py": [
             Metric(path="a.py", metric="duplicated_lines", value=12),
             Metric(path="a.py", metric="duplicated_blocks", value=1),
@@ -199,20 +199,20 @@ def test_block_states_its_location_and_the_first_copy() -> None:
 
 
 def test_block_needs_ten_lines() -> None:
-    def told(lines: int) -> set[str]:
+    def files_with_blocks(lines: int) -> set[str]:
         same = list(range(lines))
         return set(duplicates({"a.py": python([*same, 80]), "b.py": python([90, *same, 91])}))
 
-    assert (told(9), told(10)) == (set(), {"a.py", "b.py"})
+    assert (files_with_blocks(9), files_with_blocks(10)) == (set(), {"a.py", "b.py"})
 
 
 def test_block_needs_a_minimum_of_bytes() -> None:
-    def told(bytes_: int) -> int:
+    def file_count(bytes_: int) -> int:
         lines = [f"a{line}=".ljust(REPEATED_BYTES_MIN // 10, "1") for line in range(10)]
         lines[-1] = lines[-1][: len(lines[-1]) + bytes_ - REPEATED_BYTES_MIN]
         return len(duplicates({"a.py": "\n".join([*lines, "b"]), "b.py": "\n".join([*lines, "c"])}))
 
-    assert (told(REPEATED_BYTES_MIN - 1), told(REPEATED_BYTES_MIN)) == (0, 2)
+    assert (file_count(REPEATED_BYTES_MIN - 1), file_count(REPEATED_BYTES_MIN)) == (0, 2)
 
 
 def test_table_of_similar_lines_is_no_copy_of_itself() -> None:
@@ -230,26 +230,26 @@ def test_a_block_three_times_in_a_row_is_three_copies() -> None:
 
 def test_equal_files_are_whole_blocks_and_read_once() -> None:
     files = [source(f"{number:03}.py", python(range(40))) for number in range(100)]
-    asked: list[int] = []
+    read_items: list[int] = []
 
     def read(item: int) -> bytes:
-        asked.append(item)
+        read_items.append(item)
         return files[item].utf8
 
-    found = list(find_duplicates(fingerprinted(files), read))
-    assert [item for item, _ in found] == list(range(100))
-    assert all([(block.lines, block.copies) for block in blocks(records)] == [(40, 100)] for _, records in found)
-    assert [block.other_path for _, records in found for block in blocks(records)] == ["001.py", *["000.py"] * 99]
-    assert asked == [0]
+    results = list(find_duplicates(fingerprinted(files), read))
+    assert [item for item, _ in results] == list(range(100))
+    assert all([(block.lines, block.copies) for block in blocks(records)] == [(40, 100)] for _, records in results)
+    assert [block.other_path for _, records in results for block in blocks(records)] == ["001.py", *["000.py"] * 99]
+    assert read_items == [0]
     table = python([7] * 40)
     assert len(duplicates({"a.py": table, "b.py": table})) == 2
 
 
 def test_non_utf8_paths_are_base64() -> None:
     files = [source(path, python(range(20))) for path in (b"a\xff.py", b"b.py")]
-    found = dict(find_duplicates(fingerprinted(files), lambda item: files[item].utf8))
-    assert [block.other_path_b64 for block in blocks(found[1])] == ["Yf8ucHk="]
-    assert [record.path_b64 for record in found[0]] == ["Yf8ucHk="] * 3
+    records_by_item = dict(find_duplicates(fingerprinted(files), lambda item: files[item].utf8))
+    assert [block.other_path_b64 for block in blocks(records_by_item[1])] == ["Yf8ucHk="]
+    assert [record.path_b64 for record in records_by_item[0]] == ["Yf8ucHk="] * 3
 
 
 @pytest.mark.parametrize(
@@ -287,9 +287,9 @@ def test_equal_lines_share_a_fingerprint_in_any_surroundings(
 ) -> None:
     def chosen(before: list[int], after: list[int]) -> set[tuple[int, int]]:
         (file,) = fingerprinted([source("a.py", python([*before, *same, *after]))])
-        said = file.fingerprints
-        places = (number - 1 - len(before) for number in accumulate(said.gaps))
-        hashes = array("I", said.hashes)
+        fingerprints = file.fingerprints
+        places = (number - 1 - len(before) for number in accumulate(fingerprints.gaps))
+        hashes = array("I", fingerprints.hashes)
         return {(place, hash_) for place, hash_ in zip(places, hashes, strict=True) if 0 <= place <= 3}
 
     assert chosen(before, after) & chosen(other_before, other_after)
@@ -302,9 +302,9 @@ def test_code_text_returns_its_lines_in_less_memory(monkeypatch: pytest.MonkeyPa
     text = CodeText()
     for owner, lines in enumerate(stretches):
         text.add(owner, lines, range(1, 501), is_whole=False)
-    held, _ = tracemalloc.get_traced_memory()
+    used_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held < 40 * len(text.numbers)
+    assert used_bytes < 40 * len(text.numbers)
     for owner, start, end in ((0, 0, 500), (7, 0, 1), (7, 499, 500), (7, 20, 30), (19, 1, 499)):
         first = 1 + 501 * owner
         assert text.code_between(first + start, first + end) == b"\n".join(stretches[owner][start:end])
@@ -318,7 +318,7 @@ def test_compressed_stretches_return_their_own_lines(monkeypatch: pytest.MonkeyP
     assert [text.code_between(at, at + 2) for at in (1, 4, 7)] == [b"line %d\nx" % owner for owner in range(3)]
 
 
-# -- What no input makes slow -----------------------------------------------------------------------------------------
+# -- Input that must not be slow ---------------------------------------------------------------------------------------
 
 
 def _repeats(files: Iterable[Sequence[int]]) -> list[list[RepeatedLines]]:
@@ -337,7 +337,7 @@ def test_repeats_do_not_depend_on_the_chunk_size(monkeypatch: pytest.MonkeyPatch
 
 
 def test_many_window_classes_take_little_memory() -> None:
-    """An object for each takes 200 bytes: of the tree of Linux there are 670,000."""
+    """An object for each class would take 200 bytes, and the tree of Linux has 670,000 classes."""
     text = CodeText()
     for owner in range(2):
         for block in range(300):
@@ -345,11 +345,11 @@ def test_many_window_classes_take_little_memory() -> None:
     classes = 300 * (20 - LINES_MIN + 1)
     hashes = text.take_hashes()
     tracemalloc.start()
-    found = repeats._WindowClasses(hashes)
-    held, _ = tracemalloc.get_traced_memory()
+    window_classes = repeats._WindowClasses(hashes)
+    used_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(list(found.iter_unexamined_places())) == 2 * 300
-    assert held < 50 * classes
+    assert len(list(window_classes.iter_unexamined_places())) == 2 * 300
+    assert used_bytes < 50 * classes
 
 
 def _almost_copies(copies: int, lines: int) -> Iterable[list[int]]:
@@ -381,7 +381,7 @@ HOSTILE: dict[str, Callable[[int], Iterable[Sequence[int]]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_large_hostile_input_is_processed_in_time(name: str) -> None:
-    """Two at most on the machine that this was written on; what is quadratic in any of these takes ten minutes."""
+    """The measured time is at most 2 s. Quadratic time in any of these would be ten minutes."""
     lines = 40_000
     files = list(HOSTILE[name](lines))
     start = time.process_time()

@@ -1,4 +1,4 @@
-"""Records of each language with a further grammar, on small sources."""
+"""Tests of the records of each language with an additional grammar, on small sources."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ def test_language_yields_definitions_calls_and_comments(
 ) -> None:
     file = source(path, content)
     assert not file.has_syntax_error
-    found = file_outline(file)
-    assert "|".join(f"{each.symbol_type} {each.qualified}" for each in found.symbols) == symbols
-    assert sorted({edge.target.lstrip(".") for edge in found.edges if edge.edge_type == "calls"}) == calls
+    outline = file_outline(file)
+    assert "|".join(f"{symbol.symbol_type} {symbol.qualified}" for symbol in outline.symbols) == symbols
+    assert sorted({edge.target.lstrip(".") for edge in outline.edges if edge.edge_type == "calls"}) == calls
     assert b" a" in b"".join(content.encode()[n.start_byte : n.end_byte] for n in file.captures["comment"])
 
 
@@ -146,8 +146,8 @@ def test_language_yields_definitions_calls_and_comments(
     ],
 )
 def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]) -> None:
-    found = file_metrics(source(path, content))
-    assert tuple(found[name] for name in ("functions", "classes", "imports", "complexity")) == expected
+    metrics = file_metrics(source(path, content))
+    assert tuple(metrics[name] for name in ("functions", "classes", "imports", "complexity")) == expected
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_imports_are_returned(path: str, content: str, targets: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "said"),
+    ("path", "content", "code"),
     [
         ("a.rb", "def f(\nend\n", "syntax-error"),
         ("a.php", "<?php function f( {}\n", "syntax-error"),
@@ -201,9 +201,13 @@ def test_imports_are_returned(path: str, content: str, targets: str) -> None:
         ("a.md", "# <<< ((( \n", None),
     ],
 )
-def test_syntax_error_is_reported_if_the_grammar_detects_it(path: str, content: str, said: str | None) -> None:
-    found = [each for each in created("parse", Path()).run_file(source(path, content)) if isinstance(each, Diagnostic)]
-    assert {each.code for each in found} == ({said} if said else set())
+def test_syntax_error_is_reported_if_the_grammar_detects_it(path: str, content: str, code: str | None) -> None:
+    diagnostics = [
+        diagnostic
+        for diagnostic in created("parse", Path()).run_file(source(path, content))
+        if isinstance(diagnostic, Diagnostic)
+    ]
+    assert {diagnostic.code for diagnostic in diagnostics} == ({code} if code else set())
 
 
 def test_every_additional_grammar_is_declared_with_its_language() -> None:

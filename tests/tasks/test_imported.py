@@ -1,4 +1,4 @@
-"""What other programs write is read as they mean it, and what is hostile is refused in words."""
+"""Tests of the reports of other programs: they are read as meant, and hostile reports are rejected with a message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Read = Callable[[bytes], ImportedReport]
 
 
 def sarif(*results: dict[str, Any], rules: list[Any] | None = None, **run: object) -> bytes:
-    """A log of one run."""
+    """Return a log of one run."""
     tool = {"driver": {"name": "tool", "rules": rules or []}}
     return json.dumps({"version": "2.1.0", "runs": [{"tool": tool, "results": results, **run}]}).encode()
 
@@ -33,8 +33,8 @@ def at(uri: str, **location: object) -> list[dict[str, object]]:
 
 
 def one(data: bytes, read: Read = read_sarif) -> ImportedFinding:
-    (found,) = read(data).findings
-    return found
+    (finding,) = read(data).findings
+    return finding
 
 
 LEVELS: dict[str, tuple[dict[str, Any], dict[str, Any], Severity]] = {
@@ -60,8 +60,8 @@ LEVELS: dict[str, tuple[dict[str, Any], dict[str, Any], Severity]] = {
 @pytest.mark.parametrize("case", LEVELS)
 def test_severity_is_derived_from_the_nearest_level(case: str) -> None:
     result, rule, severity = LEVELS[case]
-    told = one(sarif({"ruleId": "R", "message": {"text": "m"}, **result}, rules=[{"id": "R", **rule}]))
-    assert (told.severity, told.code, told.tool, told.message) == (severity, "R", "tool", "m")
+    finding = one(sarif({"ruleId": "R", "message": {"text": "m"}, **result}, rules=[{"id": "R", **rule}]))
+    assert (finding.severity, finding.code, finding.tool, finding.message) == (severity, "R", "tool", "m")
 
 
 def test_result_may_reference_its_rule_and_message_in_any_form() -> None:
@@ -69,19 +69,27 @@ def test_result_may_reference_its_rule_and_message_in_any_form() -> None:
     message = {"id": "a", "arguments": ["x", "y"]}
     rules: list[dict[str, Any]] = [{"id": "Q"}, {"id": "R", **strings}]
     for result in ({"ruleIndex": 1}, {"ruleId": "R/1"}, {"rule": {"id": "R"}}, {"rule": {"index": 1}}):
-        told = one(sarif({"message": message, **result}, rules=rules))
-        assert (told.message, told.severity) == ("x is {1}, y {2}", "error")
+        finding = one(sarif({"message": message, **result}, rules=rules))
+        assert (finding.message, finding.severity) == ("x is {1}, y {2}", "error")
     extension = {"rules": [{"id": "E", "shortDescription": {"text": "short"}}]}
     tool = {"driver": {"name": "d", "rules": rules}, "extensions": [extension]}
-    told = one(sarif({"rule": {"index": 0, "toolComponent": {"index": 0}}}, tool=tool))
-    assert (told.code, told.message, told.tool) == ("E", "short", "d")
+    finding = one(sarif({"rule": {"index": 0, "toolComponent": {"index": 0}}}, tool=tool))
+    assert (finding.code, finding.message, finding.tool) == ("E", "short", "d")
 
 
 def test_rule_is_found_with_a_missing_or_foreign_index() -> None:
-    """-1 is the default of an index, which some write out; of a place alone the driver's rule would be taken."""
+    """-1 is the default index, which some programs write.
+
+    An index without its component would select a rule of the driver.
+    """
     rules: list[dict[str, Any]] = [{"id": "Q", "shortDescription": {"text": "q"}}, {"id": "R", "guid": "g-r"}]
-    of_part = {"id": "E", "guid": "g-e", "messageStrings": {"a": {"text": "of E"}}}
-    part = {"name": "part", "guid": "g-p", "rules": [None, of_part], "globalMessageStrings": {"a": {"text": "of all"}}}
+    extension_rule = {"id": "E", "guid": "g-e", "messageStrings": {"a": {"text": "of E"}}}
+    part = {
+        "name": "part",
+        "guid": "g-p",
+        "rules": [None, extension_rule],
+        "globalMessageStrings": {"a": {"text": "of all"}},
+    }
     tool = {"driver": {"name": "d", "rules": rules}, "extensions": [None, part]}
     references: list[tuple[dict[str, Any], str, str]] = [
         ({"ruleIndex": -1, "rule": {"index": 0}}, "Q", "q"),
@@ -96,8 +104,8 @@ def test_rule_is_found_with_a_missing_or_foreign_index() -> None:
         ({"rule": {"index": 7, "toolComponent": {"index": 1}}}, "", "of all"),
     ]
     for reference, code, text in references:
-        told = one(sarif({"message": {"id": "a"}, **reference}, tool=tool))
-        assert (told.code, told.message) == (code, text), reference
+        finding = one(sarif({"message": {"id": "a"}, **reference}, tool=tool))
+        assert (finding.code, finding.message) == (code, text), reference
 
 
 def test_rule_configuration_override_takes_precedence_over_the_rule_level() -> None:
@@ -106,7 +114,7 @@ def test_rule_configuration_override_takes_precedence_over_the_rule_level() -> N
     tool = {"driver": {"name": "d", "rules": rules}, "extensions": [extension]}
 
     def severity(result: dict[str, Any], *invocations: list[dict[str, Any]] | None) -> Severity:
-        every = [{"ruleConfigurationOverrides": each} for each in invocations]
+        every = [{"ruleConfigurationOverrides": overrides} for overrides in invocations]
         return one(sarif(result, tool=tool, invocations=every)).severity
 
     def override(descriptor: dict[str, Any], **configuration: object) -> dict[str, Any]:
@@ -117,16 +125,18 @@ def test_rule_configuration_override_takes_precedence_over_the_rule_level() -> N
     assert severity({"ruleId": "R/sub"}, [override({"id": "R"}, level="error")]) == "error"
     assert severity({"ruleId": "Q"}, raised) == "warning"
     assert severity({"ruleId": "R", "level": "warning"}, raised) == "warning"
-    of_part = [override({"index": 0, "toolComponent": {"index": 0}}, level="error")]
-    assert severity({"ruleId": "E"}, of_part) == "error"
-    assert severity({"ruleId": "Q"}, of_part) == "warning"
+    extension_override = [override({"index": 0, "toolComponent": {"index": 0}}, level="error")]
+    assert severity({"ruleId": "E"}, extension_override) == "error"
+    assert severity({"ruleId": "Q"}, extension_override) == "warning"
     assert severity({"ruleId": "untold"}, [override({"id": "untold"}, level="error")]) == "error"
     off = [override({"index": 1}, enabled=False), override({"index": 1}, level="error"), *raised]
     assert severity({"ruleId": "R"}, off) == "error"
-    assert severity({"ruleId": "R"}, off[:1]) == "info", "what was found was looked for"
+    assert severity({"ruleId": "R"}, off[:1]) == "info", "a rule with a result was treated as disabled"
     two = [override({"index": 1}, level="error"), override({"index": 1}, level="none")]
     assert severity({"ruleId": "R"}, two) == "error"
-    assert severity({"ruleId": "R"}, raised, []) == "info", "which of the two runs found it is not said"
+    assert severity({"ruleId": "R"}, raised, []) == "info", (
+        "an override applies although the result does not name its invocation"
+    )
     assert severity({"ruleId": "R", "provenance": {"invocationIndex": 0}}, raised, []) == "error"
     assert severity({"ruleId": "R", "provenance": {"invocationIndex": 1}}, raised, None) == "info"
 
@@ -182,8 +192,8 @@ def test_null_is_treated_as_absent() -> None:
     lists: dict[str, Any] = {"invocations": [None, {"ruleConfigurationOverrides": [None, {}]}], "artifacts": [None]}
     lists["originalUriBaseIds"] = {"A": None}
     rule: dict[str, Any] = {"id": "R", "messageStrings": {"a": None}}
-    told = one(sarif({"ruleId": "R", "suppressions": [None], "message": {"id": "a"}}, rules=[None, rule], **lists))
-    assert told == one(sarif({"ruleId": "R"}))
+    finding = one(sarif({"ruleId": "R", "suppressions": [None], "message": {"id": "a"}}, rules=[None, rule], **lists))
+    assert finding == one(sarif({"ruleId": "R"}))
     assert one(sarif({"message": {"text": "{0} {1}", "arguments": [None, "x"]}})).message == "{0} x"
     assert read_sarif(b'{"version":"2.1.0","runs":[null,{"results":[null]}]}') == ImportedReport([])
     assert read_rdjson(b'{"diagnostics":[null]}') == ImportedReport([])
@@ -205,12 +215,12 @@ def test_members_that_are_only_written_may_be_anything_in_a_report() -> None:
 
 
 def test_integral_float_is_accepted_as_an_integer() -> None:
-    """JSON Schema takes 2.0 for an integer, and who keeps numbers as floats writes them so."""
+    """JSON Schema accepts 2.0 as an integer, and programs that store numbers as floats write it."""
     region = '{"startLine": 2.0, "startColumn": 3e0, "endLine": 20e-1, "endColumn": 4}'
     data = sarif({"locations": [{"physicalLocation": {"region": "?"}}]}).decode()
-    told = one(data.replace('"?"', region).encode())
-    assert told[5:9] == (2, 3, 2, 4)
-    assert all(type(each) is int for each in told[5:9])
+    finding = one(data.replace('"?"', region).encode())
+    assert finding[5:9] == (2, 3, 2, 4)
+    assert all(type(value) is int for value in finding[5:9])
     assert one(b'{"message":"m","line":2.0}', read_jsonl).line == 2
     place = b'{"diagnostics":[{"location":{"range":{"start":{"line":2.0}}}}]}'
     assert one(place, read_rdjson).line == 2
@@ -284,16 +294,16 @@ def test_other_formats_are_parsed() -> None:
         '<checkstyle xmlns:o="urn:codebatch:checkstyle"><file name="a"><error severity="info" source="t.c" o:tool="t" '
         'o:code="c" o:end-line="3" o:end-column="4" o:level="hint"/></file></checkstyle>'
     )
-    told = ImportedFinding(("a",), "", "hint", code="c", tool="t", end_line=3, end_column=4)
-    assert one(ours.encode(), read_checkstyle) == told
+    finding = ImportedFinding(("a",), "", "hint", code="c", tool="t", end_line=3, end_column=4)
+    assert one(ours.encode(), read_checkstyle) == finding
     place = {"start": {"line": 1, "column": 2}, "end": {"line": 3, "column": 4}}
     diagnostic = {"message": "m", "location": {"path": "a", "range": place}, "code": {"value": "c"}}
     result: dict[str, Any] = {"source": {"name": "t"}, "severity": 1, "diagnostics": [diagnostic]}
-    told = ImportedFinding(("a",), "m", "error", "c", "t", 1, 2, 3, 4, unit="utf-8")
-    assert one(json.dumps(result).encode(), read_rdjson) == told
+    finding = ImportedFinding(("a",), "m", "error", "c", "t", 1, 2, 3, 4, unit="utf-8")
+    assert one(json.dumps(result).encode(), read_rdjson) == finding
     diagnostic |= {"severity": "INFO", "source": {"name": "u"}, "original_output": "hint"}
-    told = told._replace(severity="hint", tool="u")
-    assert one(b"\xef\xbb\xbf" + json.dumps(result).encode(), read_rdjson) == told
+    finding = finding._replace(severity="hint", tool="u")
+    assert one(b"\xef\xbb\xbf" + json.dumps(result).encode(), read_rdjson) == finding
     line = b'{"kind":"diagnostic","path_b64":"/w==","line":1,"severity":"hint","code":"c","message":"m","tool":"t"}'
     report = read_jsonl(b"\xef\xbb\xbf" + line + b'\r\n{"kind":"metric"}')
     assert report == ImportedReport([ImportedFinding((b"\xff",), "m", "hint", "c", "t", 1)], dismissed=1)
@@ -340,10 +350,10 @@ PATHS: list[tuple[str | bytes, bool, bytes | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("written", "is_uri", "path"), PATHS)
-def test_path_resolves_to_a_file_of_the_tree_or_none(written: str | bytes, is_uri: bool, path: bytes | None) -> None:
+@pytest.mark.parametrize(("reported", "is_uri", "path"), PATHS)
+def test_path_resolves_to_a_file_of_the_tree_or_none(reported: str | bytes, is_uri: bool, path: bytes | None) -> None:
     known = {b"a b.py", b"100%.py", b"sub/x.py", b"c:x.py", b"caf\xe9.py"}
-    assert ReportedPaths(known, b"/home/me/tree").find(written, is_uri=is_uri) == path
+    assert ReportedPaths(known, b"/home/me/tree").find(reported, is_uri=is_uri) == path
     assert ReportedPaths(known, b"").find("/sub/x.py", is_uri=False) is None
     assert ReportedPaths(known, b"/").find("/sub/x.py", is_uri=False) == b"sub/x.py"
 
@@ -368,11 +378,11 @@ PLACES: list[tuple[tuple[int, int, int, int], ColumnUnit, tuple[int, int, int, i
 ]
 
 
-@pytest.mark.parametrize(("said", "unit", "place"), PLACES)
+@pytest.mark.parametrize(("numbers", "unit", "place"), PLACES)
 def test_location_is_within_the_text_for_any_column_unit(
-    said: tuple[int, int, int, int], unit: ColumnUnit, place: tuple[int, int, int, int] | None
+    numbers: tuple[int, int, int, int], unit: ColumnUnit, place: tuple[int, int, int, int] | None
 ) -> None:
-    line, column, end_line, end_column = said
+    line, column, end_line, end_column = numbers
     reported = ImportedFinding((), "", "info", "", "", line, column, end_line, end_column, unit)
     assert LocationConverter(source("a.txt", TEXT)).find(reported) == place
 
@@ -427,7 +437,7 @@ def test_offset_is_converted_by_the_text_of_the_file(
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "ascii"])
 def test_offset_matches_its_character_in_each_encoding(encoding: str) -> None:
-    """Held against the lines and columns of the text as Python counts them."""
+    """Compare with the lines and columns of the text as Python counts them."""
     text = "#!/usr/bin/python\n# coding: latin-1\r\nab\n\nlast" + (
         "" if encoding == "ascii" else " \xe4\xff!\n\xb0x \xc3\xa9 y"
     )
@@ -443,10 +453,12 @@ def test_offset_matches_its_character_in_each_encoding(encoding: str) -> None:
             ("utf-16", len(before.encode("utf-16-le")) // 2, False),
             ("utf-16", len(before.encode(encoding)), True),
         ]
-        for unit, start, is_of_bytes in units:
-            found = places.find(ImportedFinding((), "", "info", unit=unit, span=ImportedSpan(start, 0, is_of_bytes)))
-            assert found is not None
-            assert found[:2] == found[2:] == expected, (index, unit, is_of_bytes)
+        for unit, start, counts_bytes in units:
+            location = places.find(
+                ImportedFinding((), "", "info", unit=unit, span=ImportedSpan(start, 0, counts_bytes))
+            )
+            assert location is not None
+            assert location[:2] == location[2:] == expected, (index, unit, counts_bytes)
 
 
 def test_binary_file_has_bytes_but_no_characters() -> None:
@@ -458,18 +470,18 @@ def test_binary_file_has_bytes_but_no_characters() -> None:
 
 
 def test_byte_columns_refer_to_the_original_encoding() -> None:
-    of_bytes = ImportedFinding((), "", "info", line=2, column=7, unit="utf-8")
+    byte_column = ImportedFinding((), "", "info", line=2, column=7, unit="utf-8")
     declared = source("a.py", b"# coding: latin-1\nx='\xe9\xe9'; y\n")
     assert declared.encoding == "iso-8859-1"
     pair = source("script", b"#!/usr/bin/python\n# coding: latin-1\nx='\xc3\xa9'; y\n")
     assert [
-        place and place.column for place in map(LocationConverter(pair).find, [of_bytes._replace(line=3, column=9)])
+        place and place.column for place in map(LocationConverter(pair).find, [byte_column._replace(line=3, column=9)])
     ] == [9]
     for file in (declared, source("a.txt", b"\nx='\xe9\xff'; y\n")):
-        found = [LocationConverter(file).find(of_bytes._replace(column=column)) for column in (4, 5, 9)]
-        assert [place and place.column for place in found] == [4, 5, 9]
+        locations = [LocationConverter(file).find(byte_column._replace(column=column)) for column in (4, 5, 9)]
+        assert [place and place.column for place in locations] == [4, 5, 9]
     wide = source("a.txt", "\nabcé".encode("utf-16"))
-    assert LocationConverter(wide).find(of_bytes._replace(column=99)) == (2, 5, 2, 5)
+    assert LocationConverter(wide).find(byte_column._replace(column=99)) == (2, 5, 2, 5)
 
 
 def test_file_without_text_has_only_its_first_location() -> None:
@@ -484,10 +496,10 @@ def test_many_locations_in_a_long_line_are_converted_in_time() -> None:
     units: list[ColumnUnit] = ["utf-16", "utf-8"]
     for unit in units:
         for column in range(1, 600_001, 1_200):
-            found = places.find(
+            location = places.find(
                 ImportedFinding((), "", "info", line=1, column=column, end_line=1, end_column=column, unit=unit)
             )
-            assert found is not None
-            assert found.column == (column - 1) // (3 if unit == "utf-16" else 5) * 2 + 1 + (
+            assert location is not None
+            assert location.column == (column - 1) // (3 if unit == "utf-16" else 5) * 2 + 1 + (
                 (column - 1) % (3 if unit == "utf-16" else 5) >= (2 if unit == "utf-16" else 4)
             )

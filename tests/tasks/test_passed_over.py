@@ -1,4 +1,4 @@
-"""Code in which no copies are looked for: translations, and tests inside of a file with other code."""
+"""Tests of code in which duplicates are not searched: translations, and tests within files of other code."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_other_paths_are_not_translations(path: str) -> None:
 )
 def test_rust_test_modules_count_as_comments(attribute: str) -> None:
     file = source("a.rs", f"// {{}}\nfn f() {{\n{CODE}}}\n{attribute}\nmod tests {{\n// Why.\n{CODE}}}\nfn g() {{}}\n")
-    found = make_fingerprints(file)
-    assert found is not None
-    lines, numbers = code_lines(file.utf8, found.comments)
+    fingerprints = make_fingerprints(file)
+    assert fingerprints is not None
+    lines, numbers = code_lines(file.utf8, fingerprints.comments)
     assert numbers[-1] == file.utf8.count(b"\n")
     assert sum(line.startswith(b"letname") for line in lines) == 12
 
@@ -55,9 +55,9 @@ def test_rust_test_modules_count_as_comments(attribute: str) -> None:
 @pytest.mark.parametrize("attribute", ["#[cfg(not(test))]", '#[cfg(feature = "test")]', "#[cfg(any(test, unix))]"])
 def test_other_rust_modules_are_code(attribute: str) -> None:
     file = source("a.rs", f"fn f() {{\n{CODE}}}\n{attribute}\nmod tests {{\n{CODE}}}\n")
-    found = make_fingerprints(file)
-    assert found is not None
-    assert not array("I", found.comments)
+    fingerprints = make_fingerprints(file)
+    assert fingerprints is not None
+    assert not array("I", fingerprints.comments)
 
 
 C_CODE = "".join(f"    name_{at} = compute({at});\n" for at in range(12))
@@ -76,8 +76,8 @@ C_CODE = "".join(f"    name_{at} = compute({at});\n" for at in range(12))
 )
 def test_c_test_groups_count_as_comments(name: str, otherwise: str, is_code: bool) -> None:
     file = source("a.c", f"int f() {{\n{C_CODE}}}\n#ifdef {name}\nint g() {{\n{C_CODE}}}\n{otherwise}#endif\nint h;\n")
-    found = make_fingerprints(file)
-    assert found is not None
-    lines, _ = code_lines(file.utf8, found.comments)
+    fingerprints = make_fingerprints(file)
+    assert fingerprints is not None
+    lines, _ = code_lines(file.utf8, fingerprints.comments)
     assert sum(line.startswith(b"name") for line in lines) == (24 if is_code else 12)
     assert lines[-1] == b"inth;"

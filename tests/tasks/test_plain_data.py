@@ -1,4 +1,4 @@
-"""Blocks that are no copies worth telling: data and imports."""
+"""Tests of repeated lines that are not reported as duplicates: data and imports."""
 
 from __future__ import annotations
 

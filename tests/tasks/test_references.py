@@ -1,4 +1,4 @@
-"""Every place of a name, in every language that has names, and nothing that merely looks like one."""
+"""Tests of references: every occurrence of a name is found in every language, and no text that looks like one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from codebatch_workers.syntax.names import NAMES_BY_LANGUAGE
 from codebatch_workers.syntax.source import SourceFile
 from tests.support.source_files import source
 
-# What stands at each `NAME`, in order. Each source also has it in a comment and, where there are any, in a string.
+# The expected role and scope of each `NAME`, in order. Each source also has it in a comment and, if possible, in a
+# string.
 SOURCES = {
     "python": (
         "a.py",
@@ -76,14 +77,14 @@ SOURCES = {
 @pytest.mark.parametrize("language", SOURCES)
 def test_references_include_every_occurrence_of_a_name(language: str) -> None:
     path, source, expected = SOURCES[language]
-    found = references_in("NAME", path.encode(), source.encode(), {})
-    told = [f"{row['role']}:{row['scope']}".rstrip(":") for row in found]
-    wanted = expected.split()
-    assert len(told) == len(wanted), told
-    assert [one for one, other in zip(told, wanted, strict=True) if other not in ("*", one)] == []
+    references = references_in("NAME", path.encode(), source.encode(), {})
+    roles = [f"{row['role']}:{row['scope']}".rstrip(":") for row in references]
+    expected_roles = expected.split()
+    assert len(roles) == len(expected_roles), roles
+    assert [one for one, other in zip(roles, expected_roles, strict=True) if other not in ("*", one)] == []
 
 
-# Each `NAME` is one but for those behind `~`, which is taken away. `+` makes it a call, `!` a definition.
+# Each `NAME` is a reference except after `~`. The marks are removed: `+` means a call, `!` a definition.
 INNER = [
     ("a.rb", "before_action :NAME, only: :'NAME', or: %i[NAME b], so: '~NAME'\n"),
     ("a.rb", "send(:NAME); x(&:NAME); put(NAME:); alias_method :a, :NAME; @~NAME = { NAME: 1, 'NAMED': 2 }\n"),
@@ -113,7 +114,7 @@ def test_references_within_compound_tokens_are_found(path: str, marked: str) -> 
     source = re.sub("[~+!](?=NAME)", "", marked)
     roles = {"~": None, "+": "call", "!": "definition", "": "reference"}
     expected = [roles[match[1]] for match in re.finditer(r"([~+!]?)NAME\b", marked)]
-    told = {
+    role_by_place = {
         (row["line"], row["column"]): row["role"] for row in references_in("NAME", path.encode(), source.encode(), {})
     }
     places = [
@@ -121,7 +122,7 @@ def test_references_within_compound_tokens_are_found(path: str, marked: str) -> 
         for number, line in enumerate(source.split("\n"), 1)
         for match in re.finditer(r"NAME\b", line)
     ]
-    assert [told.get(place) for place in places] == expected
+    assert [role_by_place.get(place) for place in places] == expected
 
 
 def test_every_language_with_names_is_tested() -> None:
@@ -133,8 +134,8 @@ def test_every_language_with_names_is_tested() -> None:
 def test_reference_positions_count_code_points_in_any_encoding() -> None:
     source = "s = 'a𐐀b'; bé = 𝒳é = 1; print(bé)\r\n\tbé\r\n"
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-        found = references_in("bé", b"a.py", source.encode(encoding), {})
-        assert [(row["line"], row["column"], row["end_column"]) for row in found] == [
+        references = references_in("bé", b"a.py", source.encode(encoding), {})
+        assert [(row["line"], row["column"], row["end_column"]) for row in references] == [
             (1, 12, 14),
             (1, 31, 33),
             (2, 2, 4),
@@ -165,11 +166,14 @@ def test_known_calls_do_not_change_the_references(language: str) -> None:
 
 def test_name_used_only_in_calls_needs_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     file = SourceFile(b"a.c", CALLED, executable=False, contexts={})
-    calls, told = _calls(file), list(find_references(file, "NAME"))
-    assert [(each["line"], each["role"], each["scope"]) for each in told] == [(2, "call", "f"), (3, "call", "h")]
+    calls, references = _calls(file), list(find_references(file, "NAME"))
+    assert [(reference["line"], reference["role"], reference["scope"]) for reference in references] == [
+        (2, "call", "f"),
+        (3, "call", "h"),
+    ]
     monkeypatch.setattr(SourceFile, "parse", None)
-    again = SourceFile(b"a.c", CALLED, executable=False, contexts={})
-    assert list(find_references(again, "NAME", calls)) == told
+    fresh = SourceFile(b"a.c", CALLED, executable=False, contexts={})
+    assert list(find_references(fresh, "NAME", calls)) == references
 
 
 @pytest.mark.parametrize(

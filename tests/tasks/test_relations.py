@@ -1,4 +1,4 @@
-"""Calls are read by tokens: comments, line ends and what stands before are none of them. Where definitions end."""
+"""Tests of calls, which are read by tokens without comments and line ends, and of the ends of definitions."""
 
 from __future__ import annotations
 
@@ -67,15 +67,17 @@ def test_overlong_callee_is_truncated(path: str, before: str, after: str) -> Non
 
 def test_called_type_is_a_name_and_not_an_alias() -> None:
     content = "type(x).z = 1\ntype X[T] = type(y)\ntype\\\n Y \\\n [T] = int\n"
-    assert [each.name for each in file_outline(source("a.py", content)).symbols] == ["X", "Y"]
-    told = references_in("type", b"a.py", content.encode(), {})
-    assert [(each["line"], each["column"], each["role"]) for each in told] == [(1, 1, "call"), (2, 13, "call")]
+    assert [item.name for item in file_outline(source("a.py", content)).symbols] == ["X", "Y"]
+    references = references_in("type", b"a.py", content.encode(), {})
+    assert [(item["line"], item["column"], item["role"]) for item in references] == [(1, 1, "call"), (2, 13, "call")]
 
 
 def test_self_field_is_found_in_any_notation() -> None:
     content = "class A:\n  def m(self):\n    self . x = 1\n    self.\\\n  y = 2\n    selfish.z = 1\n"
-    told = [(each.qualified, each.line, each.column) for each in file_outline(source("a.py", content)).symbols]
-    assert told == [("A", 1, 7), ("A.m", 2, 7), ("A.x", 3, 12), ("A.y", 5, 3)]
+    symbols = [
+        (symbol.qualified, symbol.line, symbol.column) for symbol in file_outline(source("a.py", content)).symbols
+    ]
+    assert symbols == [("A", 1, 7), ("A.m", 2, 7), ("A.x", 3, 12), ("A.y", 5, 3)]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_self_field_is_found_in_any_notation() -> None:
 )
 def test_python_definition_ends_with_its_last_statement(content: str, ends: dict[str, tuple[int, int]]) -> None:
     symbols = file_outline(source("a.py", content)).symbols
-    assert {each.qualified: (each.end_line, each.end_column) for each in symbols if each.name != "x"} == ends
+    assert {symbol.qualified: (symbol.end_line, symbol.end_column) for symbol in symbols if symbol.name != "x"} == ends
 
 
 def test_macro_calls_the_functions_in_its_body() -> None:
@@ -101,7 +103,7 @@ def test_macro_calls_the_functions_in_its_body() -> None:
         "#define DO(x) do { if (x) go(); } while (0)\n#define PLAIN defined(X)\n"
         "int g(void) { return WRAP(h, 1); }\n"
     )
-    edges = [(each.source, each.target, each.line) for each in file_outline(source("a.cc", code)).edges]
+    edges = [(edge.source, edge.target, edge.line) for edge in file_outline(source("a.cc", code)).edges]
     assert edges == [
         ("WRAP", "used", 1),
         ("WRAP", "a.b->c", 1),
@@ -120,4 +122,4 @@ def test_macro_calls_the_functions_in_its_body() -> None:
     ],
 )
 def test_callee_in_backticks_is_named_without_them(path: str, code: str, targets: list[str]) -> None:
-    assert [each.target for each in file_outline(source(path, code)).edges] == targets
+    assert [edge.target for edge in file_outline(source(path, code)).edges] == targets

@@ -1,4 +1,4 @@
-"""No input raises, and none takes long."""
+"""Tests of hostile input: it raises no exception and takes no long time."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ EXTENSIONS = {
 }
 TASKS = [created(name, Path()) for name in ("parse", "analyze", "symbols", "lint")]
 DEEP = 20_000
-# These grammars recover from some brackets in quadratic time, in C, beyond any reach of ours: there the worker's time
-# limit is what helps. How much less deep they are tried.
+# These grammars, in C, recover from some brackets in quadratic time. In practice the worker's time limit helps. The
+# number divides the depth of the test.
 SLOWER = {"bash": 20, "kotlin": 10, "lua": 10, "scala": 50, "csharp": 10, "sql": 5}
 
 
-def lines_of(text: str, count: int) -> str:
-    """A text many times, in lines short enough that no file is taken for minified and left alone."""
+def repeat_in_lines(text: str, count: int) -> str:
+    """Return repeated text in lines short enough that the file does not count as minified."""
     return (text * 20 + "\n") * (count // 20)
 
 
@@ -73,7 +73,7 @@ def test_deep_brackets_neither_crash_nor_take_long(language: str, bracket: str) 
     path = f"a.{EXTENSIONS[language]}"
     closing = {"(": ")", "[": "]", "{": "}"}[bracket]
     deep = DEEP // SLOWER.get(language, 1)
-    opened, closed = lines_of(bracket, deep), lines_of(closing, deep)
+    opened, closed = repeat_in_lines(bracket, deep), repeat_in_lines(closing, deep)
     one_line = (bracket * deep, "x = " + bracket * deep + closing * deep + "\n")
     for content in (opened, closed, f"x = {opened}{closed}", opened + "1" + closed, *one_line):
         file = source(path, content)
@@ -85,22 +85,22 @@ def test_deep_brackets_neither_crash_nor_take_long(language: str, bracket: str) 
 @pytest.mark.parametrize(
     ("path", "content"),
     [
-        ("a.py", lines_of("f(", DEEP) + lines_of(")", DEEP)),
-        ("a.ts", "a" + lines_of(".b()", DEEP)),
-        ("a.js", "a" + lines_of(".b()", DEEP)),
-        ("a.js", lines_of("function abcdefghij(){", DEEP)),
-        ("a.java", lines_of("class A{", DEEP)),
-        ("a.rs", "use " + lines_of("a::{", DEEP) + "b" + lines_of("}", DEEP) + ";"),
-        ("a.c", "int " + lines_of("*", DEEP) + "x;"),
-        ("a.c", lines_of("extern ", 40_000) + "int " + "x, " * 10_000 + "y;"),
-        ("a.cpp", lines_of("static ", 40_000) + "int " + lines_of("f(", 10_000) + ") {}"),
-        ("a.cpp", "void " + lines_of("a::", DEEP) + "f() {}"),
-        ("a.js", "const " + lines_of("[", DEEP) + "a" + lines_of("]", DEEP) + " = 1;"),
-        ("a.ts", "x = " + lines_of("1+", DEEP) + "1;"),
-        ("a.js", "x = " + lines_of("a&&", DEEP) + "1;"),
+        ("a.py", repeat_in_lines("f(", DEEP) + repeat_in_lines(")", DEEP)),
+        ("a.ts", "a" + repeat_in_lines(".b()", DEEP)),
+        ("a.js", "a" + repeat_in_lines(".b()", DEEP)),
+        ("a.js", repeat_in_lines("function abcdefghij(){", DEEP)),
+        ("a.java", repeat_in_lines("class A{", DEEP)),
+        ("a.rs", "use " + repeat_in_lines("a::{", DEEP) + "b" + repeat_in_lines("}", DEEP) + ";"),
+        ("a.c", "int " + repeat_in_lines("*", DEEP) + "x;"),
+        ("a.c", repeat_in_lines("extern ", 40_000) + "int " + "x, " * 10_000 + "y;"),
+        ("a.cpp", repeat_in_lines("static ", 40_000) + "int " + repeat_in_lines("f(", 10_000) + ") {}"),
+        ("a.cpp", "void " + repeat_in_lines("a::", DEEP) + "f() {}"),
+        ("a.js", "const " + repeat_in_lines("[", DEEP) + "a" + repeat_in_lines("]", DEEP) + " = 1;"),
+        ("a.ts", "x = " + repeat_in_lines("1+", DEEP) + "1;"),
+        ("a.js", "x = " + repeat_in_lines("a&&", DEEP) + "1;"),
         ("a.py", "if x: pass\n" + "elif y: pass\n" * 50_000),
         ("a.py", 'x = "' + "a" * 500_000 + '"\n'),
-        ("a.js", 'x = ["' + "𐐀é" * 60_000 + '", ' + lines_of("a(),", 50_000) + "];\n"),
+        ("a.js", 'x = ["' + "𐐀é" * 60_000 + '", ' + repeat_in_lines("a(),", 50_000) + "];\n"),
     ],
 )
 def test_hostile_files_neither_crash_nor_take_long(path: str, content: str) -> None:
@@ -110,7 +110,9 @@ def test_hostile_files_neither_crash_nor_take_long(path: str, content: str) -> N
 
 
 def test_qualified_names_are_bounded() -> None:
-    _, _, symbols, _ = run_all(source("a.js", lines_of("function abcdefghij(){", 3000) + lines_of("}", 3000)))
+    _, _, symbols, _ = run_all(
+        source("a.js", repeat_in_lines("function abcdefghij(){", 3000) + repeat_in_lines("}", 3000))
+    )
     assert max(len(record.qualified) for record in symbols if hasattr(record, "qualified")) <= 1024
 
 
@@ -136,7 +138,7 @@ def test_random_code_is_processed_like_any_file(language: str, parts: list[str])
 
 
 def check(language: str, content: bytes) -> None:
-    """The records are the same again, and alone, and each has sound positions."""
+    """Check that repeated runs return equal records, and that the positions of each are valid."""
     path = f"a.{EXTENSIONS[language]}"
     together = run_all(source(path, content))
     alone = [task.run_file(source(path, content)) for task in TASKS]
@@ -162,13 +164,13 @@ def check(language: str, content: bytes) -> None:
     ],
 )
 def test_input_that_crashes_a_scanner_is_skipped(path: str, content: str) -> None:
-    """Parsing any but the two long ones ends the process: tree-sitter-yaml 48, 49, tree-sitter-markdown 243."""
+    """Except for the two long ones, parsing ends the process: tree-sitter-yaml 48, 49, tree-sitter-markdown 243."""
     record, *rest = run_all(source(path, content))[0]
     assert isinstance(record, File)
     assert (record.parse, rest) == ("skipped", [])
 
 
 def test_digits_before_astral_characters_are_parsed() -> None:
-    """Its scanner would ask the C library whether U+4A28A is a digit: tree-sitter-markdown 252."""
+    """The scanner would ask the C library whether U+4A28A is a digit: tree-sitter-markdown 252."""
     file = source("a.md", "4\U0004a28a\n\n1\U0010ffff. b\n")
     assert file.parse().root_node.end_byte == len(file.utf8)

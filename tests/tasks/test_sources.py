@@ -1,4 +1,4 @@
-"""What a task's key covers: all code that its output may depend on, as far as imports tell."""
+"""Tests of the cache key of a task: it covers all code that can affect the output, as far as imports show."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from codebatch_workers import tasks
 
 _DECLARED: dict[str, TaskDeclaration] = {name.lower(): getattr(tasks, name) for name in tasks.__all__}
 _OURS = ("codebatch", "codebatch_workers")
-# How records and configurations are written, and files of TOML read, whoever runs the task.
-_OF_ALL = {"msgspec", "tomli"}
+# Every task writes records and configurations and reads TOML files with these packages.
+_USED_BY_ALL = {"msgspec", "tomli"}
 
 
 @cache
@@ -37,35 +37,37 @@ def _file(module: str) -> Path | None:
 
 @cache
 def _imported(module: str) -> frozenset[str]:
-    """What a module imports, wherever in it; of a name that is a module itself, that one."""
+    """Return the names that a module imports anywhere. An imported name that is a module counts itself."""
     path = _file(module)
     assert path is not None
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level
             assert node.module is not None
             inside = (f"{node.module}.{alias.name}" for alias in node.names)
-            found.update(name if node.module.startswith(_OURS) and _file(name) else node.module for name in inside)
-    return frozenset(found)
+            names.update(name if node.module.startswith(_OURS) and _file(name) else node.module for name in inside)
+    return frozenset(names)
 
 
 def _closure(module: str) -> Iterator[str]:
-    """All modules that a module leads to, the packages around them too; of others' packages, the name alone.
+    """Yield all modules reachable from a module, including their parent packages.
 
-    `codebatch` itself says for people what is below it: that decides nothing.
+    For foreign packages, yield only the name.
+
+    `codebatch` itself is left out: it only re-exports the modules below, which does not affect results.
     """
-    seen: set[str] = set()
+    visited: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
         if name.partition(".")[0] not in _OURS:
             name = name.partition(".")[0]
-        if name in seen or name in sys.stdlib_module_names:
+        if name in visited or name in sys.stdlib_module_names:
             continue
-        seen.add(name)
+        visited.add(name)
         yield name
         if name.startswith(_OURS):
             waiting += _imported(name)
@@ -81,10 +83,10 @@ def _reachable_modules(declaration: TaskDeclaration) -> set[str]:
 def test_task_key_covers_every_imported_module(declaration: TaskDeclaration) -> None:
     covered = ("codebatch_workers", *declaration.sources)
     ours = {name for name in _reachable_modules(declaration) if name.startswith(_OURS)}
-    assert not {name for name in ours if not any(name == each or name.startswith(f"{each}.") for each in covered)}
+    assert not {name for name in ours if not any(name == prefix or name.startswith(f"{prefix}.") for prefix in covered)}
     distributions = packages_distributions()
     keys = [declaration, *(_DECLARED[need] for need in declaration.needs)]
-    tools = {*_OF_ALL, *(tool for each in keys for tool in (*each.tools, *each.optional_tools))}
+    tools = {*_USED_BY_ALL, *(tool for prefix in keys for tool in (*prefix.tools, *prefix.optional_tools))}
     for name in _reachable_modules(declaration) - ours:
         assert tools.intersection(distributions.get(name, [name])), name
 
@@ -92,7 +94,9 @@ def test_task_key_covers_every_imported_module(declaration: TaskDeclaration) -> 
 def test_task_key_covers_decisive_model_modules() -> None:
     assert "codebatch.model.gitignore" in _reachable_modules(tasks.LINT)
     assert "codebatch.model.graph" in _reachable_modules(tasks.DEPENDENCIES)
-    assert "codebatch_workers.lint.query_rules" in _reachable_modules(tasks.PARSE), "imported by a function"
+    assert "codebatch_workers.lint.query_rules" in _reachable_modules(tasks.PARSE), (
+        "an import within a function was not followed"
+    )
 
 
 def test_digest_covers_the_sources_and_the_implementation_package(

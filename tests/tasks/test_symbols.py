@@ -1,4 +1,4 @@
-"""symbols: what each language yields, on sources small enough to read."""
+"""Tests of the task symbols: the definitions and relations of each language, on small sources."""
 
 from __future__ import annotations
 
@@ -208,12 +208,12 @@ BASH_EDGES = """
     ],
 )
 def test_language_yields_its_definitions_and_relations(path: str, content: str, symbols: str, edges: str) -> None:
-    found = file_outline(source(path, content))
-    said = [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols]
-    assert said == [part for line in symbols.split("\n") if line for part in line.split("|")]
-    related = [f"{edge.line} {edge.edge_type} {edge.source} {edge.target}" for edge in found.edges]
+    outline = file_outline(source(path, content))
+    definitions = [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in outline.symbols]
+    assert definitions == [part for line in symbols.split("\n") if line for part in line.split("|")]
+    related = [f"{edge.line} {edge.edge_type} {edge.source} {edge.target}" for edge in outline.edges]
     assert sorted(related) == sorted(part for line in edges.split("\n") if line for part in line.split("|"))
-    assert [edge.line for edge in found.edges] == sorted(edge.line for edge in found.edges)
+    assert [edge.line for edge in outline.edges] == sorted(edge.line for edge in outline.edges)
 
 
 def test_symbol_spans_from_its_name_to_the_end_of_its_definition() -> None:
@@ -225,24 +225,24 @@ def test_symbol_spans_from_its_name_to_the_end_of_its_definition() -> None:
 
 def test_enum_member_spans_to_the_end_of_its_value() -> None:
     symbols = file_outline(source("a.ts", "enum E { A = 1 << 2, 'b' = f(\n), 'c', d }\n")).symbols
-    members = [(each.name, each.line, each.column, each.end_line, each.end_column) for each in symbols[1:]]
+    members = [(symbol.name, symbol.line, symbol.column, symbol.end_line, symbol.end_column) for symbol in symbols[1:]]
     assert members == [("A", 1, 10, 1, 20), ("b", 1, 23, 2, 2), ("c", 2, 5, 2, 6), ("d", 2, 9, 2, 10)]
 
 
 def test_methods_of_the_same_name_are_distinguished() -> None:
-    found = file_outline(source("a.py", "class A:\n  def m(self): x()\nclass B:\n  def m(self): y()\n"))
-    assert [edge.source for edge in found.edges] == ["A.m", "B.m"]
+    outline = file_outline(source("a.py", "class A:\n  def m(self): x()\nclass B:\n  def m(self): y()\n"))
+    assert [edge.source for edge in outline.edges] == ["A.m", "B.m"]
 
 
 def test_file_with_an_error_yields_its_intact_definitions() -> None:
-    found = file_outline(source("a.py", "def f(): pass\nx = = 1\ndef g(): pass\n"))
-    assert [symbol.name for symbol in found.symbols] == ["f", "x", "g"]
+    outline = file_outline(source("a.py", "def f(): pass\nx = = 1\ndef g(): pass\n"))
+    assert [symbol.name for symbol in outline.symbols] == ["f", "x", "g"]
 
 
 @pytest.mark.parametrize(
     ("path", "content", "symbols"),
     [
-        # A comment in a macro's body ends the directive for the grammar, which takes the next line for code.
+        # To the grammar, a comment in the body of a macro ends the directive, and the next line is code.
         (
             "a.h",
             "#define LIST(t) \\\n struct t { /* head */ \\\n  int first; }\nint after;\n/*\n#define NOT_THIS 1\n*/\n",
@@ -258,12 +258,14 @@ def test_file_with_an_error_yields_its_intact_definitions() -> None:
     ],
 )  # fmt: skip
 def test_definitions_match_former_oracle_differences(path: str, content: str, symbols: str) -> None:
-    found = file_outline(source(path, content))
-    assert [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols] == symbols.split("|")
+    outline = file_outline(source(path, content))
+    assert [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in outline.symbols] == symbols.split(
+        "|"
+    )
 
 
 def test_inline_rust_modules_resolve_relative_to_their_file() -> None:
-    found = file_outline(
+    outline = file_outline(
         source(
             "a.rs",
             "mod a { mod b; use super::*; use super::super::q; use self::{t, self};\n"
@@ -271,19 +273,19 @@ def test_inline_rust_modules_resolve_relative_to_their_file() -> None:
             '#[cfg(test)]\n#[path = "x/y.rs"]\nmod w;\nuse super::{self as s, b}; use selfish::x;\n',
         )
     )
-    targets = [edge.target for edge in found.edges if edge.edge_type == "imports"]
+    targets = [edge.target for edge in outline.edges if edge.edge_type == "imports"]
     assert " ".join(targets) == (
         "self::a::b self::* super::q self::a::t self::a self::a::x crate::y super::z self::w super super::b selfish::x"
     )
 
 
 def test_callee_is_read_without_comments() -> None:
-    found = file_outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
-    assert [edge.target for edge in found.edges] == ["a.b", ".c"]
+    outline = file_outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
+    assert [edge.target for edge in outline.edges] == ["a.b", ".c"]
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "told"),
+    ("path", "content", "expected"),
     [
         (
             "a.py",
@@ -322,19 +324,19 @@ def test_callee_is_read_without_comments() -> None:
         ),
     ],
 )  # fmt: skip
-def test_symbol_has_parameters_decorators_and_visibility(path: str, content: str, told: str) -> None:
-    said = []
+def test_symbol_has_parameters_decorators_and_visibility(path: str, content: str, expected: str) -> None:
+    rendered = []
     for symbol in file_outline(source(path, content)).symbols:
         decorators = [f"@{name}" for name in symbol.decorators]
         visibility = [symbol.visibility] if symbol.visibility != "public" else []
-        said.append(" ".join([f"{symbol.qualified}({' '.join(symbol.parameters)})", *decorators, *visibility]))
-    assert "|".join(said) == told
+        rendered.append(" ".join([f"{symbol.qualified}({' '.join(symbol.parameters)})", *decorators, *visibility]))
+    assert "|".join(rendered) == expected
 
 
 def test_callee_truncated_within_a_letter_is_still_a_call() -> None:
     name = "é" * 300 + "a"
     (edge,) = file_outline(source("a.py", f"{name}()\n")).edges
-    # What is left of it are its last 512 bytes, of which the first is the second half of a letter.
+    # The last 512 bytes remain. The first of them is the second half of a letter.
     assert edge.target == "\ufffd" + name[-256:]
 
 
@@ -347,9 +349,9 @@ def test_callee_retains_its_last_names() -> None:
 def test_macros_of_a_huge_header_are_all_found() -> None:
     line = b"#define NAME_%06d(a, b) " + b"x" * 90 + b" \\\n  y\n"
     header = b"".join(line % number for number in range(80_000))
-    found = file_outline(source("a.h", header, {"language": b"c"}))
-    assert (len(header) > 8 * 1024 * 1024, len(found.symbols), found.edges) == (True, 80_000, [])
-    last = found.symbols[-1]
+    outline = file_outline(source("a.h", header, {"language": b"c"}))
+    assert (len(header) > 8 * 1024 * 1024, len(outline.symbols), outline.edges) == (True, 80_000, [])
+    last = outline.symbols[-1]
     assert (last.name, last.symbol_type, last.line, last.column, last.end_line) == (
         "NAME_079999",
         "macro",
@@ -374,5 +376,5 @@ def test_macros_of_a_huge_header_are_all_found() -> None:
     ],
 )
 def test_quoted_or_marked_name_is_stored_bare(path: str, code: str, symbols: list[str]) -> None:
-    told = file_outline(source(path, code)).symbols
-    assert [f"{each.line}:{each.column} {each.qualified}" for each in told] == symbols
+    stored = file_outline(source(path, code)).symbols
+    assert [f"{symbol.line}:{symbol.column} {symbol.qualified}" for symbol in stored] == symbols

@@ -1,4 +1,4 @@
-"""A project task that goes on from an older state of a tree says what it would say of the tree as it is."""
+"""Tests of incremental project tasks: an update from an older state of a tree equals a full run."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ NOT_UTF_8 = b"app/caf\xe9.py"
 
 
 def state(contents: Mapping[str, str], *others: SourceFile) -> State:
-    """A tree, of which some files are not as `source` makes them."""
+    """Return the state of a tree. `others` are files that `source` cannot make."""
     every = [source(path, text) for path, text in contents.items()]
     return State([*every, *others], {task: created(task, Path()).run_file for task in ("parse", "symbols")})
 
 
 def _count_updated_files(before: State, now: State) -> int | None:
-    """Of how many files `dependencies` says something else, held against what it says of the whole; None where it
-    begins anew.
+    """Return the number of files whose `dependencies` change, or None if the task starts over.
+
+    The update is compared with a full run.
     """
     result = whole(before, DependenciesTask)
     after = patched(result, before, now, DependenciesTask)
     assert after is None or after == whole(now, DependenciesTask)
-    found = DependenciesTask().update(now, older(before, now))
-    return None if found is None else len(list(found))
+    update = DependenciesTask().update(now, older(before, now))
+    return None if update is None else len(list(update))
 
 
 TREE = {
@@ -85,10 +86,10 @@ def test_edit_updates_only_affected_files(path: str, text: str, redone: int | No
 def test_mode_or_context_change_alone_is_a_changed_file(
     executable: bool, attributes: bytes, redone: int | None
 ) -> None:
-    rest = {path: text for path, text in TREE.items() if path != "app/middle.py"}
+    unchanged = {path: text for path, text in TREE.items() if path != "app/middle.py"}
     content = TREE["app/middle.py"].encode()
-    other = SourceFile(b"app/middle.py", content, executable=executable, contexts={"attributes": attributes})
-    before, now = state(TREE), state(rest, other)
+    middle = SourceFile(b"app/middle.py", content, executable=executable, contexts={"attributes": attributes})
+    before, now = state(TREE), state(unchanged, middle)
     assert len(older(before, now).changes) == 1
     assert _count_updated_files(before, now) == redone
 

@@ -1,4 +1,4 @@
-"""Work files as tests write them, and what is told of them."""
+"""Task lists as tests write them, and the errors that reading them reports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ NOTHING = WorkOptions()
 
 
 def read(directory: Path, text: str, options: WorkOptions = NOTHING, **environ: str) -> WorkList:
-    """A work file of some text, read."""
+    """Write a task list with some text and read it."""
     (directory / "work.toml").write_text(text, encoding="utf-8")
     return read_work_files([Path("work.toml")], overrides=options, here=directory, environ=environ)
 
 
 def wrong(directory: Path, text: str, options: WorkOptions = NOTHING) -> list[tuple[str, str | None]]:
-    """What is told of one that cannot be used: messages and hints."""
+    """Return the messages and hints about a task list that cannot be used."""
     with pytest.raises(InvalidConfiguration) as raised:
         read(directory, text, options)
     assert [path.name for path in directory.iterdir()] == ["work.toml"]

@@ -1,4 +1,4 @@
-"""Running in the background: an error of the process that is to conduct the batch reaches the caller whole."""
+"""Test of running in the background: an error of the background process reaches the caller completely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`each`: which members a task has, what they are called, and that they stay who they are (SPEC.md "Work files")."""
+"""Tests of `each`: the members of a task, their ids, and that ids stay stable (SPEC.md "Work files")."""
 
 from __future__ import annotations
 
@@ -35,13 +35,17 @@ def test_files_pattern_makes_a_member_for_every_file_of_a_snapshot(tmp_path: Pat
     (tmp_path / ".gitignore").write_text("gen/\n", encoding="utf-8")
     (tmp_path / "src" / "link.py").symlink_to("a.py")
     os.mkfifo(tmp_path / "src" / "fifo.py")
-    found = members(tmp_path, '{ files = ["*.py"] }', "wc {file}")
-    assert [command.values for command in found] == [{"file": "./-f.py"}, {"file": "src/a.py"}, {"file": "src/b/c.py"}]
-    assert [command.title for command in found] == ["-f.py", "src/a.py", "src/b/c.py"]
-    assert all(command.id.startswith("t/") and len(command.id) == 10 for command in found)
+    commands = members(tmp_path, '{ files = ["*.py"] }', "wc {file}")
+    assert [command.values for command in commands] == [
+        {"file": "./-f.py"},
+        {"file": "src/a.py"},
+        {"file": "src/b/c.py"},
+    ]
+    assert [command.title for command in commands] == ["-f.py", "src/a.py", "src/b/c.py"]
+    assert all(command.id.startswith("t/") and len(command.id) == 10 for command in commands)
     below = members(tmp_path, '{ files = ["/src/*.py"] }', "wc {file}", 'cwd = "src/b"')
     assert [command.values["file"] for command in below] == ["../a.py"]
-    assert below[0].id == found[1].id
+    assert below[0].id == commands[1].id
 
 
 def test_chunked_files_are_separate_arguments(tmp_path: Path) -> None:
@@ -69,49 +73,53 @@ GEN = "[tasks.gen]\nrun = 'true'\noutputs = ['src/']\n[tasks.mid]\nrun = 'true'\
 def test_members_expanded_before_their_files_exist_are_noted(tmp_path: Path) -> None:
     make(tmp_path, "src/a.py")
     use = "[tasks.use]\nrun = 'wc {file}'\nneeds = ['mid']\neach.files = ['/src/%s.py']\n"
-    found = read(tmp_path, GEN + use % "a")
-    told = "'use' does not include files that 'gen' will write ('/src/a.py'): members are determined before 'gen' runs"
-    assert found.notes == (f"work.toml: {told}",)
+    work_list = read(tmp_path, GEN + use % "a")
+    message = (
+        "'use' does not include files that 'gen' will write ('/src/a.py'): members are determined before 'gen' runs"
+    )
+    assert work_list.notes == (f"work.toml: {message}",)
     none = read(tmp_path, GEN + use % "b")
-    told = (
+    message = (
         "`each` of 'use' matches nothing, so the task is treated as done; "
         "its members are determined before these dependencies run"
     )
-    assert none.notes == (f"work.toml: {told}: mid",)
+    assert none.notes == (f"work.toml: {message}: mid",)
     elsewhere = GEN.replace("src/", "out/")
     assert read(tmp_path, elsewhere + use % "a").notes == ()
 
 
 def test_values_become_member_ids(tmp_path: Path) -> None:
-    found = members(tmp_path, '{ values = ["3.11", "a b", "x", "X", "3.11"] }')
-    assert found[0].id == "t/3.11"
-    assert [command.values["value"] for command in found] == ["3.11", "a b", "x", "X"]
-    assert {len(command.id) for command in found[1:]} == {10}, "what is no id, or differs in case alone, has digits"
+    commands = members(tmp_path, '{ values = ["3.11", "a b", "x", "X", "3.11"] }')
+    assert commands[0].id == "t/3.11"
+    assert [command.values["value"] for command in commands] == ["3.11", "a b", "x", "X"]
+    assert {len(command.id) for command in commands[1:]} == {10}, (
+        "a value that is not a valid id, or differs only in case, has no digest as key"
+    )
 
 
 def test_matrix_has_a_member_for_every_combination(tmp_path: Path) -> None:
-    found = members(tmp_path, '{ matrix = { python = ["3.11", "3.12"], os = ["a", "b c"] } }', "x {value.python}")
-    assert [command.id.partition("/")[2] for command in found if "b c" not in command.values.values()] == [
+    commands = members(tmp_path, '{ matrix = { python = ["3.11", "3.12"], os = ["a", "b c"] } }', "x {value.python}")
+    assert [command.id.partition("/")[2] for command in commands if "b c" not in command.values.values()] == [
         "3.11-a", "3.12-a",
     ]  # fmt: skip
-    assert found[1].values == {"value.python": "3.11", "value.os": "b c"}
-    assert [command.title for command in found] == ["3.11 a", "3.11 b c", "3.12 a", "3.12 b c"]
+    assert commands[1].values == {"value.python": "3.11", "value.os": "b c"}
+    assert [command.title for command in commands] == ["3.11 a", "3.11 b c", "3.12 a", "3.12 b c"]
 
 
 def test_lines_and_json_make_members(tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_bytes(b"\xef\xbb\xbfhttp://a\r\n\r\nb\nb\n  \n")
-    found = read(tmp_path, "[tasks.t]\nrun = ['get', '{line}']\neach.lines = 'urls.txt'\n", PATH="")
-    assert [command.values["line"] for command in found.commands] == ["http://a", "b"]
-    assert found.notes[0] == "work.toml: [tasks.t.each]: 'b' is listed twice and used once"
+    work_list = read(tmp_path, "[tasks.t]\nrun = ['get', '{line}']\neach.lines = 'urls.txt'\n", PATH="")
+    assert [command.values["line"] for command in work_list.commands] == ["http://a", "b"]
+    assert work_list.notes[0] == "work.toml: [tasks.t.each]: 'b' is listed twice and used once"
     rows = '{"id": "one", "n": 1, "deep": {"b": [null]}}\n{"n": "two", "x y": 3}\n"word"\n'
     (tmp_path / "items.jsonl").write_text(rows, encoding="utf-8")
-    found = read(tmp_path, "[tasks.t]\nrun = 'true'\neach.json = 'items.jsonl'\n")
-    assert [command.values for command in found.commands] == [
+    work_list = read(tmp_path, "[tasks.t]\nrun = 'true'\neach.json = 'items.jsonl'\n")
+    assert [command.values for command in work_list.commands] == [
         {"value.id": "one", "value.n": "1", "value.deep": '{"b":[null]}'},
         {"value.n": "two"},
         {"value": "word"},
     ]
-    assert [found.work.order[0], found.work.order[2]] == ["t/one", "t/word"]
+    assert [work_list.work.order[0], work_list.work.order[2]] == ["t/one", "t/word"]
     (tmp_path / "list.json").write_text('[{"id": "a"}, {"id": "b"}]', encoding="utf-8")
     assert [command.id for command in members(tmp_path, '{ json = "list.json" }')] == ["t/a", "t/b"]
     (tmp_path / "nulls.jsonl").write_text('{"id": "a", "n": 0}\n{"id": "b", "n": null}', encoding="utf-8")
@@ -123,7 +131,7 @@ def test_lines_and_json_make_members(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (b'{"a": 1}\n{"a": \n', "x.jsonl:2 is not valid JSON"),
         (b'{"a": 1, "a": 2}', "x.jsonl:1 is not valid JSON: duplicate key 'a'"),
@@ -143,9 +151,9 @@ def test_lines_and_json_make_members(tmp_path: Path) -> None:
         (b'[{"a": 1, "a": 2}]', "x.jsonl is not valid JSON: duplicate key 'a'"),
     ],
 )
-def test_hostile_json_items_are_reported(tmp_path: Path, data: bytes, told: str) -> None:
+def test_hostile_json_items_are_reported(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "x.jsonl").write_bytes(data)
-    with pytest.raises(InvalidWork, match=told):
+    with pytest.raises(InvalidWork, match=message):
         members(tmp_path, '{ json = "x.jsonl" }')
 
 
@@ -170,9 +178,9 @@ def test_group_is_needed_as_a_whole_or_by_pairs(tmp_path: Path) -> None:
 
 def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
     text = "[tasks.t]\nrun = 'x'\neach.files = ['*.none']\n[tasks.u]\nrun = 'x'\nneeds = ['t']\n"
-    found = read(tmp_path, text)
-    assert (found.work.order, found.work.edges) == (("u",), ())
-    assert found.notes == ("work.toml: `each` of 't' matches nothing, so the task is treated as done",)
+    work_list = read(tmp_path, text)
+    assert (work_list.work.order, work_list.work.edges) == (("u",), ())
+    assert work_list.notes == ("work.toml: `each` of 't' matches nothing, so the task is treated as done",)
     with pytest.raises(InvalidWork, match="`each` of 't' matches nothing"):
         read(tmp_path, text, STRICT)
     with pytest.raises(NothingToDo, match="`each` matches nothing"):
@@ -181,9 +189,9 @@ def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
 
 def test_file_with_a_non_unicode_name_is_skipped_and_reported(tmp_path: Path) -> None:
     make(tmp_path, "a.py", os.fsdecode(b"caf\xe9.py"))
-    found = read(tmp_path, "[tasks.t]\nrun = 'x'\neach.files = ['*.py']\n")
-    assert [command.title for command in found.commands] == ["a.py"]
-    assert found.notes == ("skipped, because the name is not valid UTF-8: caf\\xe9.py",)
+    work_list = read(tmp_path, "[tasks.t]\nrun = 'x'\neach.files = ['*.py']\n")
+    assert [command.title for command in work_list.commands] == ["a.py"]
+    assert work_list.notes == ("skipped, because the name is not valid UTF-8: caf\\xe9.py",)
 
 
 def test_too_many_files_for_a_command_are_reported(tmp_path: Path) -> None:
@@ -202,9 +210,9 @@ def test_members_retain_their_keys_when_others_change(tmp_path: Path, words: lis
 
     def keys(values: list[str]) -> dict[str, str]:
         expander = GroupExpander(tmp_path, DefinitionProblems(), [])
-        made = expander.expand_members(None, EachTable(values=tuple(values)), ".")  # type: ignore[arg-type]
-        assert len({member.key.lower() for member in made}) == len(values)
-        return {member.values["value"]: member.key for member in made}
+        expanded = expander.expand_members(None, EachTable(values=tuple(values)), ".")  # type: ignore[arg-type]
+        assert len({member.key.lower() for member in expanded}) == len(values)
+        return {member.values["value"]: member.key for member in expanded}
 
     assert keys(fewer).items() <= keys(words).items()
 

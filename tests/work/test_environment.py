@@ -1,4 +1,4 @@
-"""Variables of tasks: which layer is over which, what is expanded, and what is kept of env files."""
+"""Tests of the environment of tasks: the order of its layers, expansion, and the use of env files."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ MATERIALS = AttemptFiles(
 RUN = "run = 'true'\n"
 
 
-def environment(command: Command, root: Path, **given: str) -> dict[str, str]:
-    """What a command is started with, but for our own variables."""
+def environment(command: Command, root: Path, **caller_variables: str) -> dict[str, str]:
+    """Return the environment of a command without our own variables."""
     start = make_process_start(
-        command, command.run, MATERIALS, batch="b", round_=1, root=root, base_environment=given, mark=""
+        command, command.run, MATERIALS, batch="b", round_=1, root=root, base_environment=caller_variables, mark=""
     )
     ours = ("CODEBATCH_", "PWD")
     return {name: value for name, value in start.environment.items() if not name.startswith(ours)}
 
 
-def of(directory: Path, text: str, options: WorkOptions | None = None, **given: str) -> dict[str, str]:
-    """The environment of the only task of a list."""
-    (command,) = read(directory, text, options or WorkOptions(), **given).commands
-    return environment(command, directory, **given)
+def task_environment(
+    directory: Path, text: str, options: WorkOptions | None = None, **caller_variables: str
+) -> dict[str, str]:
+    """Return the environment of the only task of a list."""
+    (command,) = read(directory, text, options or WorkOptions(), **caller_variables).commands
+    return environment(command, directory, **caller_variables)
 
 
 def test_environment_layers_override_in_order(tmp_path: Path) -> None:
@@ -56,9 +58,9 @@ def test_environment_layers_override_in_order(tmp_path: Path) -> None:
         return f"env_file = '{name}-file'\nenv = {{ {', '.join(pairs)} }}\n"
 
     text = env("file-env") + "[defaults]\n" + env("defaults-env") + "[tasks.a]\n" + RUN + env("env")
-    given = {f"V{number}": "caller" for number in range(len(names))}
-    found = of(tmp_path, text, WorkOptions(env=[f"V{len(names) - 1}=option"]), **given)
-    assert found == {f"V{place}": name for place, name in enumerate(names)}
+    caller_variables = {f"V{number}": "caller" for number in range(len(names))}
+    variables = task_environment(tmp_path, text, WorkOptions(env=[f"V{len(names) - 1}=option"]), **caller_variables)
+    assert variables == {f"V{place}": name for place, name in enumerate(names)}
 
 
 def test_included_file_overrides_the_including_file(tmp_path: Path) -> None:
@@ -68,8 +70,10 @@ def test_included_file_overrides_the_including_file(tmp_path: Path) -> None:
     )
     (tmp_path / "sub" / "i.env").write_text("B=inner\nC=inner\n", encoding="utf-8")
     (tmp_path / "o.env").write_text("C=outer\nD=outer\n", encoding="utf-8")
-    found = of(tmp_path, "include = ['sub/more.toml']\nenv_file = 'o.env'\nenv = { A = 'outer', B = 'outer' }\n")
-    assert found == {"A": "inner", "B": "inner", "C": "inner", "D": "outer"}
+    variables = task_environment(
+        tmp_path, "include = ['sub/more.toml']\nenv_file = 'o.env'\nenv = { A = 'outer', B = 'outer' }\n"
+    )
+    assert variables == {"A": "inner", "B": "inner", "C": "inner", "D": "outer"}
 
 
 def test_variables_and_placeholders_are_expanded_once(tmp_path: Path) -> None:
@@ -79,14 +83,14 @@ def test_variables_and_placeholders_are_expanded_once(tmp_path: Path) -> None:
         "LITERAL": "{{id}}",
     }  # fmt: skip
     text = f"[tasks.a]\n{RUN}env = {{ {', '.join(f'{name} = {value!r}' for name, value in env.items())} }}\n"
-    given = {"PATH": "/bin", "GIVEN": "{id}${PATH}", "EMPTY": ""}
-    assert of(tmp_path, text, WorkOptions(), **given) == given | {
+    caller_variables = {"PATH": "/bin", "GIVEN": "{id}${PATH}", "EMPTY": ""}
+    assert task_environment(tmp_path, text, WorkOptions(), **caller_variables) == caller_variables | {
         "PATH": "/x:/bin", "ONE": "{id}${PATH}", "ID": "{id}${PATH}-a", "TWICE": "{id}${PATH}{id}${PATH}",
         "TEXT": "${GIVEN} $$", "BARE": "a$GIVEN", "DEFAULT": "d e", "EMPTY": "d", "LITERAL": "{id}",
     }  # fmt: skip
-    notes = read(tmp_path, text, WorkOptions(), **given).notes
-    told = "sets the variable BARE to 'a$GIVEN', in which $GIVEN is not expanded: write ${GIVEN}"
-    assert notes == (f"work.toml: [tasks.a] {told}",)
+    notes = read(tmp_path, text, WorkOptions(), **caller_variables).notes
+    message = "sets the variable BARE to 'a$GIVEN', in which $GIVEN is not expanded: write ${GIVEN}"
+    assert notes == (f"work.toml: [tasks.a] {message}",)
 
 
 def test_env_file_syntax_is_parsed(tmp_path: Path) -> None:
@@ -94,14 +98,14 @@ def test_env_file_syntax_is_parsed(tmp_path: Path) -> None:
         b'\xef\xbb\xbf# a comment\r\n\nexport A=1 # one\nB=\'${A} # "x\'\nC="a\\nb ${A}"\nD=\nHOME\nGONE\n'
         b'F = ${NO:-z}\nG="two\nlines"\nH=pa$$w$A#x\nA=2\nI=${A}${HOME}\nJ=$A\n'
     )
-    assert of(tmp_path, f"env_file = '.env'\nclean_env = true\n[tasks.a]\n{RUN}", HOME="/h") == {
+    assert task_environment(tmp_path, f"env_file = '.env'\nclean_env = true\n[tasks.a]\n{RUN}", HOME="/h") == {
         "A": "2", "B": '${A} # "x', "C": "a\nb 1", "D": "", "HOME": "/h", "F": "z", "G": "two\nlines", "H": "pa$$w$A#x",
         "I": "2/h", "J": "$A",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"A=1\n\nno such thing\n", ".env:3 is not NAME=VALUE"),
         (b"A='1\n", ".env:1 is not NAME=VALUE"),
@@ -111,11 +115,11 @@ def test_env_file_syntax_is_parsed(tmp_path: Path) -> None:
         (b"#" * (1 << 20) + b"##", "cannot read .env: it is longer than 1048576 bytes"),
     ],
 )
-def test_unreadable_env_file_is_an_error(tmp_path: Path, content: bytes, told: str) -> None:
+def test_unreadable_env_file_is_an_error(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / ".env").write_bytes(content)
     with pytest.raises(InvalidWork) as raised:
         read(tmp_path, f"[tasks.a]\n{RUN}env_file = ['.env']")
-    assert raised.value.message == f"work.toml: [tasks.a]: {told}"
+    assert raised.value.message == f"work.toml: [tasks.a]: {message}"
 
 
 def test_env_file_values_are_read_at_each_attempt_and_never_stored(tmp_path: Path) -> None:

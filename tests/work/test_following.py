@@ -1,4 +1,4 @@
-"""The end of `iter_followed_events`: after the event of the end, or one poll later if there is none."""
+"""Tests of the end of `iter_followed_events`: after the last event, or one poll later if there is none."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ DRAINED = BatchDrained(**HEAD, signal="SIGINT")  # type: ignore[arg-type]
 
 
 class Scripted:
-    """Implements Followed: at the nth look it is as was written, and what is told is read behind so many looks."""
+    """A `Followed` with a script: the activity at each look, and events that become readable after some looks."""
 
-    def __init__(self, looks: list[BatchActivity], told: dict[int, AnyEvent]) -> None:
+    def __init__(self, looks: list[BatchActivity], events: dict[int, AnyEvent]) -> None:
         self._looks = looks
-        self._told = told
+        self._events = events
         self.looked = 0
 
-    def read(self) -> list[AnyEvent]:
-        found = [event for behind, event in self._told.items() if behind <= self.looked]
-        self._told = {behind: event for behind, event in self._told.items() if behind > self.looked}
-        return found
+    def read(self, limit: int | None = None) -> list[AnyEvent]:
+        readable = [event for behind, event in self._events.items() if behind <= self.looked]
+        self._events = {behind: event for behind, event in self._events.items() if behind > self.looked}
+        return readable
 
     def read_activity(self, *, closely: bool) -> BatchActivity:
         self.looked += 1
@@ -35,7 +35,7 @@ class Scripted:
 
 
 @pytest.mark.parametrize(
-    ("looks", "told", "looked", "heard"),
+    ("looks", "events", "looked", "expected"),
     [
         ([OVER], {0: ENDED}, 1, [ENDED]),
         ([OVER], {1: ENDED}, 2, [ENDED]),
@@ -47,9 +47,9 @@ class Scripted:
     ],
 )
 def test_follower_ends_after_the_last_reported_event(
-    looks: list[BatchActivity], told: dict[int, AnyEvent], looked: int, heard: list[AnyEvent]
+    looks: list[BatchActivity], events: dict[int, AnyEvent], looked: int, expected: list[AnyEvent]
 ) -> None:
-    followed = Scripted(looks, told)
-    found = list(iter_followed_events(followed, sleep=lambda seconds: None))
-    assert [one for one in found if one is not None and not isinstance(one, BatchActivity)] == heard
-    assert (found[-1], followed.looked) == (looks[-1], looked)
+    followed = Scripted(looks, events)
+    items = list(iter_followed_events(followed, sleep=lambda seconds: None))
+    assert [one for one in items if one is not None and not isinstance(one, BatchActivity)] == expected
+    assert (items[-1], followed.looked) == (looks[-1], looked)

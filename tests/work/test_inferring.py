@@ -1,4 +1,4 @@
-"""Edges under `auto`: told, stored, and those of a command that answers whatever it likes."""
+"""Tests of dependencies inferred under `auto`: their reasons, their storage, and `infer` commands with any output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ each = { values = ["a", "b"] }
 def read_with_infer_program(
     directory: Path, program: str, seconds: float = 20, options: WorkOptions | None = None
 ) -> WorkList:
-    """A list whose `infer` is a Python program."""
+    """Read a list whose `infer` command is a Python program."""
     (directory / "infer.py").write_text(program, encoding="utf-8")
     command = json.dumps([sys.executable, "infer.py"])
     text = LIST.replace("[defaults]", f"[infer]\ncommand = {command}\ntimeout_seconds = {seconds}\n[defaults]", 1)
@@ -51,22 +51,25 @@ def read_with_infer_program(
 
 
 def inferred_edges(listed: WorkList) -> list[tuple[str, str, str]]:
-    return [(each.task, each.on, each.source) for each in listed.work.inferred]
+    return [(edge.task, edge.on, edge.source) for edge in listed.work.inferred]
 
 
 RULES = [("login", "schema", "inferred"), ("part/a", "schema", "inferred"), ("part/b", "schema", "inferred")]
 
 
 def test_inferred_dependency_has_a_reason(tmp_path: Path) -> None:
-    found = read(tmp_path, LIST)
-    assert inferred_edges(found) == RULES
-    assert found.work.inferred[0].evidence == "its text: \u201cDepends on `schema`.\u201d"
-    assert {(edge.task, edge.on) for edge in found.work.edges} == {("login", "docs"), *((a, b) for a, b, _ in RULES)}
-    assert [(each.task, each.on, each.reason) for each in found.rejected_edges] == [
+    work_list = read(tmp_path, LIST)
+    assert inferred_edges(work_list) == RULES
+    assert work_list.work.inferred[0].evidence == "its text: \u201cDepends on `schema`.\u201d"
+    assert {(edge.task, edge.on) for edge in work_list.work.edges} == {
+        ("login", "docs"),
+        *((a, b) for a, b, _ in RULES),
+    }
+    assert [(rejected.task, rejected.on, rejected.reason) for rejected in work_list.rejected_edges] == [
         ("docs", "login", "it would create a cycle: login → docs exists")
     ]
-    assert decode_work(encode_work(found.work)) == found.work
-    assert (found.work.strategy, found.work.max_parallel) == ("auto", 2)
+    assert decode_work(encode_work(work_list.work)) == work_list.work
+    assert (work_list.work.strategy, work_list.work.max_parallel) == ("auto", 2)
     assert read(tmp_path, LIST, WorkOptions(tasks=("part/a",))).work.order == ("schema", "part/a")
     assert inferred_edges(read(tmp_path, LIST, WorkOptions(tasks=("part/a",)))) == RULES[1:2]
     assert inferred_edges(read(tmp_path, LIST, WorkOptions(infer_confidence=0.9))) == RULES[:1]
@@ -86,19 +89,19 @@ edges = [{"task": "schema", "needs": "part", "why": "because", "confidence": 0.7
          {"task": "docs", "needs": "schema", "confidence": 7}, {"task": "docs", "needs": "part", "confidence": 0.1}]
 print(json.dumps({"edges": edges}))
 """
-    found = read_with_infer_program(tmp_path, program)
-    assert inferred_edges(found) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
-    assert found.work.inferred[0].evidence == "because"
-    assert [each.reason for each in found.rejected_edges] == [
+    work_list = read_with_infer_program(tmp_path, program)
+    assert inferred_edges(work_list) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
+    assert work_list.work.inferred[0].evidence == "because"
+    assert [edge.reason for edge in work_list.rejected_edges] == [
         "it would create a cycle: login → docs exists", "its confidence is below 0.5",
     ]  # fmt: skip
-    (note,) = found.notes
-    for told in ("'nobody' needs 'docs': no task 'nobody'", "it is the same task", "is not between 0 and 1"):
-        assert told in note
+    (note,) = work_list.notes
+    for message in ("'nobody' needs 'docs': no task 'nobody'", "it is the same task", "is not between 0 and 1"):
+        assert message in note
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [
         ("print('garbage')", "printed invalid output"),
         ('print(\'{"edges": [{"task": 3}]}\')', "printed invalid output"),
@@ -116,43 +119,45 @@ print(json.dumps({"edges": edges}))
         ("import os, time\nif not os.fork(): time.sleep(60)", "printed invalid output"),
     ],
 )
-def test_failed_infer_command_is_reported_and_rules_apply(tmp_path: Path, program: str, told: str) -> None:
+def test_failed_infer_command_is_reported_and_rules_apply(tmp_path: Path, program: str, message: str) -> None:
     began = time.monotonic()
-    found = read_with_infer_program(tmp_path, program, 1 if "sleep(60)" in program and "fork" not in program else 20)
+    work_list = read_with_infer_program(
+        tmp_path, program, 1 if "sleep(60)" in program and "fork" not in program else 20
+    )
     assert time.monotonic() - began < 15
-    assert inferred_edges(found) == RULES
-    (note,) = found.notes
-    assert told in note
+    assert inferred_edges(work_list) == RULES
+    (note,) = work_list.notes
+    assert message in note
     assert "using the built-in rules" in note
 
 
 def test_missing_or_skipped_infer_command_is_reported(tmp_path: Path) -> None:
     text = LIST.replace("[defaults]", '[infer]\ncommand = ["./no-such"]\n[defaults]', 1)
     assert "cannot be started: No such file or directory" in read(tmp_path, text).notes[0]
-    found = read_with_infer_program(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
-    assert "was not run, so its dependencies are not shown" in found.notes[0]
+    work_list = read_with_infer_program(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
+    assert "was not run, so its dependencies are not shown" in work_list.notes[0]
     assert not (tmp_path / "touched").exists()
-    found = read_with_infer_program(tmp_path, "open('touched', 'w')", options=WorkOptions(strategy="parallel"))
-    assert found.notes == ("the `infer` command is not run: `strategy` is 'parallel'",)
+    work_list = read_with_infer_program(tmp_path, "open('touched', 'w')", options=WorkOptions(strategy="parallel"))
+    assert work_list.notes == ("the `infer` command is not run: `strategy` is 'parallel'",)
 
 
 def test_analysis_reports_the_makespan_and_the_critical_path(tmp_path: Path) -> None:
     text = 'max_parallel = 2\npools = { db = 1 }\n[defaults]\nrun = "true"\n[tasks.a]\nexpected_seconds = 10\n'
     text += "".join(f'[tasks.{name}]\nneeds = ["a"]\npools = {{ db = 1 }}\nexpected_seconds = 5\n' for name in "bc")
-    found = analyze_list(read(tmp_path, text + '[tasks.d]\nafter = ["b"]\n'))
-    assert (found.seconds, found.critical_seconds, found.critical_path) == (20.0, 16.0, ("a", "b", "d"))
-    assert [(each.max_parallel, each.seconds) for each in found.makespans] == [(1, 21.0), (2, 20.0), (4, 20.0)]
-    assert [(each.pool, each.seconds_without) for each in found.binding_pools] == [("db", 16.0)]
-    assert [task.level for task in found.tasks] == [0, 1, 1, 2]
-    assert [(edge.task, edge.on, edge.kind, edge.source) for edge in found.edges][-1] == ("d", "b", "after", "file")
-    assert found.with_estimate == 3
+    analysis = analyze_list(read(tmp_path, text + '[tasks.d]\nafter = ["b"]\n'))
+    assert (analysis.seconds, analysis.critical_seconds, analysis.critical_path) == (20.0, 16.0, ("a", "b", "d"))
+    assert [(item.max_parallel, item.seconds) for item in analysis.makespans] == [(1, 21.0), (2, 20.0), (4, 20.0)]
+    assert [(item.pool, item.seconds_without) for item in analysis.binding_pools] == [("db", 16.0)]
+    assert [task.level for task in analysis.tasks] == [0, 1, 1, 2]
+    assert [(edge.task, edge.on, edge.kind, edge.source) for edge in analysis.edges][-1] == ("d", "b", "after", "file")
+    assert analysis.with_estimate == 3
 
 
 def test_inferred_dependencies_are_written_as_toml(tmp_path: Path) -> None:
-    kept = edges_as_toml(analyze_list(read(tmp_path, LIST)).edges)
+    toml = edges_as_toml(analyze_list(read(tmp_path, LIST)).edges)
     run = "".join(f'\n[tasks.{name}]\nrun = "true"' for name in ("schema", "docs"))
-    found = read(tmp_path, f'defaults.run = "true"\n{kept}{run}')
-    assert [(edge.task, edge.on) for edge in found.work.edges] == [("login", "schema"), ("part", "schema")]
+    work_list = read(tmp_path, f'defaults.run = "true"\n{toml}{run}')
+    assert [(edge.task, edge.on) for edge in work_list.work.edges] == [("login", "schema"), ("part", "schema")]
 
 
 def test_cycle_is_reported_before_inference(tmp_path: Path) -> None:
@@ -162,7 +167,7 @@ def test_cycle_is_reported_before_inference(tmp_path: Path) -> None:
 
 
 class RejectingListener(WorkListener):
-    """Somebody to whom what was inferred is not right."""
+    """A listener that rejects the inferred dependencies."""
 
     def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
         return False

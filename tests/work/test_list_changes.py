@@ -1,4 +1,4 @@
-"""Definitions that were reloaded, round by round, and batches that do not know how their lists were read."""
+"""Tests of definitions reloaded between rounds, and of batches that do not record how their list was read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(run: str, id_: CommandId = A, title: str = "") -> Command:
 
 
 def reload(place: Place, request: Reload) -> None:
-    """Ask it of the batch."""
+    """Send a reload request to the batch."""
     place.requests.append(request, by="a test", at_ns=time.time_ns())
 
 

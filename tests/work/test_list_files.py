@@ -1,4 +1,4 @@
-"""Lists of tasks as people have them: YAML, JSON, lines, markdown. Whatever stands in them is a list or an error."""
+"""Tests of task lists in YAML, JSON, lines and Markdown. Any content is a list or an error."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ RUN = WorkOptions(command="true")
 
 
 def listed(directory: Path, name: str, data: str | bytes, options: WorkOptions = RUN) -> WorkList:
-    """A file of some content, read as a list."""
+    """Write a file and read it as a task list."""
     path = directory / name
     path.parent.mkdir(exist_ok=True, parents=True)
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return read_work_files([Path(name)], overrides=options, here=directory, environ={"PATH": os.defpath})
 
 
-def told(directory: Path, name: str, data: str | bytes, options: WorkOptions = RUN) -> str:
+def error_text(directory: Path, name: str, data: str | bytes, options: WorkOptions = RUN) -> str:
     with pytest.raises(InvalidConfiguration) as raised:
         listed(directory, name, data, options)
     return "\n".join(raised.value.lines)
 
 
 def tasks_in(directory: Path, files: dict[str, str], options: WorkOptions = RUN) -> WorkList:
-    """A directory `tasks` of markdown, read."""
+    """Write a directory `tasks` of Markdown files and read it."""
     for name, text in files.items():
         (directory / "tasks" / name).parent.mkdir(exist_ok=True, parents=True)
         (directory / "tasks" / name).write_text(text, encoding="utf-8")
@@ -82,7 +82,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 def as_toml(value: object) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{as_toml(key)} = {as_toml(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{as_toml(key)} = {as_toml(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(as_toml, value))}]"
     if isinstance(value, str):
@@ -101,16 +101,18 @@ WRITERS: dict[str, Callable[[dict[str, object]], str]] = {
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(DOCUMENTS)
 def test_task_list_is_the_same_in_each_format(tmp_path: Path, document: dict[str, object]) -> None:
-    told: set[object] = set()
+    results: set[object] = set()
     for suffix, write in WRITERS.items():
         try:
-            found = listed(tmp_path, f"list.{suffix}", write(document), WorkOptions())
+            work_list = listed(tmp_path, f"list.{suffix}", write(document), WorkOptions())
         except InvalidWork as error:
-            told.add("\n".join(error.lines).replace(f"list.{suffix}", "FILE").split("FILE")[-1].partition(": ")[2])
+            results.add("\n".join(error.lines).replace(f"list.{suffix}", "FILE").split("FILE")[-1].partition(": ")[2])
             continue
-        work = encode_work(msgspec.structs.replace(found.work, source="", origin=ListOrigin(directory=b"", files=())))
-        told.add((work, b"".join(map(encode_command, found.commands))))
-    assert len(told) == 1
+        work = encode_work(
+            msgspec.structs.replace(work_list.work, source="", origin=ListOrigin(directory=b"", files=()))
+        )
+        results.add((work, b"".join(map(encode_command, work_list.commands))))
+    assert len(results) == 1
 
 
 A = "tasks:\n  a:\n    run: x\n"
@@ -186,41 +188,41 @@ def test_yaml_is_parsed_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_json_error_is_reported(tmp_path: Path, text: str, message: str) -> None:
-    assert message in told(tmp_path, "w.json", text)
+    assert message in error_text(tmp_path, "w.json", text)
 
 
 def test_jsonl_has_a_task_per_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = '{"id": "a", "run": "x"}\r\n\n{"id": "b", "needs": ["a"], "priority": 3}\n'
-    found = listed(tmp_path, "w.jsonl", "\ufeff" + rows)
-    assert found.work.order == ("a", "b")
-    assert found.work.root == os.fsencode(tmp_path.resolve())
-    assert [command.run for command in found.commands] == ["x", "true"]
+    work_list = listed(tmp_path, "w.jsonl", "\ufeff" + rows)
+    assert work_list.work.order == ("a", "b")
+    assert work_list.work.root == os.fsencode(tmp_path.resolve())
+    assert [command.run for command in work_list.commands] == ["x", "true"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows.encode())))
     assert read_work_files([Path("-")], overrides=RUN, here=tmp_path).work.order == ("a", "b")
     bad = '{"id": 3}\n[]\n{"id": "a", "run": \n{"id": "c", "colour": 1}\n{"id": "c"}\n'
-    message = told(tmp_path, "w.jsonl", bad)
-    for each in ("w.jsonl:1 is not a task", "w.jsonl:2 is not a task", "w.jsonl:3 is not valid JSON",
+    message = error_text(tmp_path, "w.jsonl", bad)
+    for problem in ("w.jsonl:1 is not a task", "w.jsonl:2 is not a task", "w.jsonl:3 is not valid JSON",
                  "w.jsonl:4: unknown setting 'colour'",
                  "'c' is defined twice: in w.jsonl:4 and in w.jsonl:5"):  # fmt: skip
-        assert each in message
+        assert problem in message
 
 
 def test_text_file_has_a_task_per_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = WorkOptions(command="get {line}")
-    found = listed(tmp_path, "My urls.txt", "http://a\n\nb c\n", options)
-    assert [(command.run, command.values["line"]) for command in found.commands] == [
+    work_list = listed(tmp_path, "My urls.txt", "http://a\n\nb c\n", options)
+    assert [(command.run, command.values["line"]) for command in work_list.commands] == [
         ("get {line}", "http://a"), ("get {line}", "b c"),
     ]  # fmt: skip
-    assert all(command.id.startswith("my-urls/") for command in found.commands)
+    assert all(command.id.startswith("my-urls/") for command in work_list.commands)
     each_line = WorkOptions(command="get {line}", each_line=True)
     assert listed(tmp_path, "Makefile", "a\n", each_line).work.order == ("makefile/a",)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\ny")))
     assert read_work_files([Path("-")], overrides=each_line, here=tmp_path).work.order == ("line/x", "line/y")
-    assert "has no command to run" in told(tmp_path, "urls.txt", "a\n", WorkOptions())
+    assert "has no command to run" in error_text(tmp_path, "urls.txt", "a\n", WorkOptions())
 
 
 def test_markdown_directory_has_a_task_per_file(tmp_path: Path) -> None:
-    found = tasks_in(
+    work_list = tasks_in(
         tmp_path,
         {
             "002-login.md": "---\nneeds: ['001']\npriority: high\nassignee: me\n---\n# Login form {#x}\n\nAdd it.\n",
@@ -235,16 +237,16 @@ def test_markdown_directory_has_a_task_per_file(tmp_path: Path) -> None:
             "sub/006.md": "no",
         },
     )
-    assert found.work.order == ("001-schema", "002-login", "004-ubung", "005")
-    assert [(edge.task, edge.on) for edge in found.work.edges] == [
+    assert work_list.work.order == ("001-schema", "002-login", "004-ubung", "005")
+    assert [(edge.task, edge.on) for edge in work_list.work.edges] == [
         ("002-login", "001-schema"), ("004-ubung", "002-login"), ("005", "004-ubung"),
     ]  # fmt: skip
-    assert found.work.titles == {"001-schema": "The schema", "002-login": "Login form"}
-    assert found.work.policies == {"002-login": TaskPolicy(priority=10)}
-    assert [command.text for command in found.commands] == [
+    assert work_list.work.titles == {"001-schema": "The schema", "002-login": "Login form"}
+    assert work_list.work.policies == {"002-login": TaskPolicy(priority=10)}
+    assert [command.text for command in work_list.commands] == [
         "# Other", "# Login form {#x}\n\nAdd it.", "Text", "---\nno front matter\n---",
     ]  # fmt: skip
-    assert found.notes == (
+    assert work_list.notes == (
         "tasks/001-schema.md and 1 more: unknown key 'assignee' ignored",
         "marked as done and not run: 003-done",
     )
@@ -301,8 +303,8 @@ def test_all_errors_of_a_directory_are_reported_with_file_and_line(tmp_path: Pat
 
 
 def test_front_matter_ids_are_literal_text(tmp_path: Path) -> None:
-    """Many number their tasks: 010 is a number to YAML, and another one."""
-    found = tasks_in(
+    """Many users number their tasks: YAML reads 010 as another number."""
+    work_list = tasks_in(
         tmp_path,
         {
             "a.md": "---\nid: 010\n---\n",
@@ -311,8 +313,8 @@ def test_front_matter_ids_are_literal_text(tmp_path: Path) -> None:
             "d.md": "---\nid: 2026-01-01x\nneeds:\n---\n",
         },
     )
-    assert found.work.order == ("010", "3.10", "2026-01-01", "2026-01-01x")
-    assert [(edge.task, edge.on) for edge in found.work.edges] == [
+    assert work_list.work.order == ("010", "3.10", "2026-01-01", "2026-01-01x")
+    assert [(edge.task, edge.on) for edge in work_list.work.edges] == [
         ("3.10", "010"), ("2026-01-01", "2026-01-01x"), ("2026-01-01", "010"), ("2026-01-01", "3.10"),
     ]  # fmt: skip
 
@@ -341,7 +343,7 @@ def test_task_marked_as_done_has_a_unique_id_and_a_valid_status(tmp_path: Path) 
     )
     with pytest.raises(NothingToDo, match=r"all tasks of list\.md are marked as done: one, two"):
         listed(tmp_path, "list.md", "---\nstatus: done\n---\n## One\n## Two\n")
-    assert "list.md:4: '' is not a valid task id" in told(
+    assert "list.md:4: '' is not a valid task id" in error_text(
         tmp_path, "list.md", "# P\n## One\n## Two\n## \u4f60\n- [x] by hand\n"
     )
 
@@ -363,18 +365,18 @@ more
 - [ ] open
 # Other part
 """
-    found = listed(tmp_path, "plan.md", text)
-    assert found.work.order == ("login", "done-twice")
-    assert found.commands[0].text == "Text of it.\n```\n## no heading\n```\n### Details\nmore"
-    assert found.work.titles == {"login": "Login form", "done-twice": "Done twice"}
-    assert "marked as done and not run: add-the-schema" in found.notes
-    twice = told(tmp_path, "plan.md", "## a\n\n## A\n## 你好\n")
+    work_list = listed(tmp_path, "plan.md", text)
+    assert work_list.work.order == ("login", "done-twice")
+    assert work_list.commands[0].text == "Text of it.\n```\n## no heading\n```\n### Details\nmore"
+    assert work_list.work.titles == {"login": "Login form", "done-twice": "Done twice"}
+    assert "marked as done and not run: add-the-schema" in work_list.notes
+    twice = error_text(tmp_path, "plan.md", "## a\n\n## A\n## 你好\n")
     assert "'a' is defined twice: in plan.md:1 and in plan.md:3" in twice
     assert "plan.md:4: '' is not a valid task id" in twice
     one = listed(tmp_path, "one.md", "---\ntitle: x\nid: two\n---\n## not a task\n")
     assert one.work.order == ("two",)
     assert listed(tmp_path, "three.md", "---\ntitle: x\n---\n## a\n").work.order == ("a",)
-    assert "four.md has no task" in told(tmp_path, "four.md", "# Only a heading\n")
+    assert "four.md has no task" in error_text(tmp_path, "four.md", "# Only a heading\n")
     with pytest.raises(NothingToDo, match=r"all tasks of five\.md are marked as done: a"):
         listed(tmp_path, "five.md", "## a\n* [X] yes\n")
 
@@ -383,17 +385,17 @@ def test_front_matter_of_a_section_file_applies_to_each_section(tmp_path: Path) 
     front = (
         "---\npriority: high\ntimeout_second: 3\ndependson: x\nmax_parallel: 4\ntitle: no\ntimeout_seconds: 2\n---\n"
     )
-    found = listed(tmp_path, "plan.md", f"{front}## One\n## Two\n- [x] by hand\n## Three\n")
-    assert found.work.policies == {name: TaskPolicy(priority=10) for name in ("one", "three")}
-    assert {command.timeout_seconds for command in found.commands} == {2.0}
-    assert found.work.titles == {"one": "One", "three": "Three"}
-    assert found.notes == (
+    work_list = listed(tmp_path, "plan.md", f"{front}## One\n## Two\n- [x] by hand\n## Three\n")
+    assert work_list.work.policies == {name: TaskPolicy(priority=10) for name in ("one", "three")}
+    assert {command.timeout_seconds for command in work_list.commands} == {2.0}
+    assert work_list.work.titles == {"one": "One", "three": "Three"}
+    assert work_list.notes == (
         "plan.md: unknown key 'timeout_second' ignored; did you mean 'timeout_seconds'?",
         "plan.md: unknown key 'dependson' ignored; did you mean 'depends_on'?",
         "plan.md: unknown key 'max_parallel' ignored",
         "marked as done and not run: two",
     )
-    assert "plan.md:7 sets `timeout_seconds` to 'x'" in told(
+    assert "plan.md:7 sets `timeout_seconds` to 'x'" in error_text(
         tmp_path, "plan.md", f"{front.replace(': 2', ': x')}## One\n"
     )
 
@@ -402,22 +404,22 @@ def test_included_list_inherits_the_defaults(tmp_path: Path) -> None:
     tasks_in(tmp_path, {"a.md": "# A\n", "b.md": "---\nrun: own\nenv: {B: '2'}\n---\n"})
     (tmp_path / "more.yaml").write_text("include: [main.toml, tasks/]\ntasks: {c: {needs: [a]}}", encoding="utf-8")
     main = 'include = ["tasks/", "more.yaml"]\nenv = { A = "1" }\n[defaults]\nrun = "x"\nenv = { B = "1" }\n[tasks.z]\n'
-    found = listed(tmp_path, "main.toml", main, WorkOptions())
-    assert [(command.id, command.run, command.env) for command in found.commands] == [
+    work_list = listed(tmp_path, "main.toml", main, WorkOptions())
+    assert [(command.id, command.run, command.env) for command in work_list.commands] == [
         ("z", "x", {"A": "1", "B": "1"}),
         ("a", "x", {"A": "1", "B": "1"}),
         ("b", "own", {"A": "1", "B": "2"}),
         ("c", "x", {"A": "1", "B": "1"}),
     ]
-    assert found.work.source == "main.toml, tasks, more.yaml"
+    assert work_list.work.source == "main.toml, tasks, more.yaml"
     chain = {f"{n}.toml": f'include = ["{n + 1}.toml"]\n[tasks.t{n}]\nrun = "x"\n' for n in range(30)}
     for name, text in chain.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert "21.toml is included more than 20 levels deep" in told(tmp_path, "0.toml", chain["0.toml"])
+    assert "21.toml is included more than 20 levels deep" in error_text(tmp_path, "0.toml", chain["0.toml"])
     names = [f"f{n}.toml" for n in range(1100)]
     for name in names:
         (tmp_path / name).write_text("", encoding="utf-8")
-    assert "the task list includes more than 1,000 files" in told(
+    assert "the task list includes more than 1,000 files" in error_text(
         tmp_path, "0.toml", f"include = {names}\n[tasks.x]\nrun = 'x'"
     )
 
@@ -453,11 +455,11 @@ def test_arbitrary_bytes_are_a_list_or_an_error(tmp_path: Path, name: str, data:
         old.unlink()
     (tmp_path / name).write_bytes(data)
     try:
-        found = read_work_files([Path(name).parent if "/" in name else Path(name)], overrides=RUN, here=tmp_path)
+        work_list = read_work_files([Path(name).parent if "/" in name else Path(name)], overrides=RUN, here=tmp_path)
     except CodebatchError:
         return
-    assert encode_work(found.work)
-    assert all(map(encode_command, found.commands))
+    assert encode_work(work_list.work)
+    assert all(map(encode_command, work_list.commands))
 
 
 @given(st.text("#-[x] \n`~{}ab\r", max_size=60))
@@ -477,8 +479,8 @@ def test_markdown_split_loses_no_text(text: str) -> None:
 
 @given(st.text(max_size=120))
 def test_slug_is_an_id_or_empty(text: str) -> None:
-    made = make_slug(text)
-    assert made == "" or (len(made) <= 100 and made[0].isalnum() and made.isascii() and made == made.lower())
+    slug = make_slug(text)
+    assert slug == "" or (len(slug) <= 100 and slug[0].isalnum() and slug.isascii() and slug == slug.lower())
 
 
 def test_front_matter_titles_and_tags_are_literal_text(tmp_path: Path) -> None:
@@ -487,8 +489,8 @@ def test_front_matter_titles_and_tags_are_literal_text(tmp_path: Path) -> None:
     for name, front in fronts.items():
         (tmp_path / "tasks" / f"{name}.md").write_text(f"---\n{front}\n---\n# Heading\n", encoding="utf-8")
     run = WorkOptions(command="true")
-    found = read_work_files([Path("tasks")], overrides=run, here=tmp_path, environ={})
-    assert found.work.titles == {"a": "no", "b": "2024-01-01", "c": "Heading"}
+    work_list = read_work_files([Path("tasks")], overrides=run, here=tmp_path, environ={})
+    assert work_list.work.titles == {"a": "no", "b": "2024-01-01", "c": "Heading"}
     for tag, task in (("urgent", "a"), ("010", "b"), ("yes", "b")):
         options = WorkOptions(command="true", tags=(tag,))
         assert read_work_files([Path("tasks")], overrides=options, here=tmp_path, environ={}).work.order == (task,)

@@ -1,4 +1,4 @@
-"""Every mistake in a work file has its sentence and its hint; all of one are told at once (SPEC.md "Work files")."""
+"""Tests of mistakes in task lists: each has a message and a hint; all are reported at once (SPEC.md "Work files")."""
 
 from __future__ import annotations
 
@@ -201,17 +201,17 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "told", "hint"), MISTAKES, ids=[told[:60] for _, told, _ in MISTAKES])
-def test_list_error_is_reported_with_a_hint(tmp_path: Path, text: str, told: str, hint: str | None) -> None:
+@pytest.mark.parametrize(("text", "expected", "hint"), MISTAKES, ids=[case[1][:60] for case in MISTAKES])
+def test_list_error_is_reported_with_a_hint(tmp_path: Path, text: str, expected: str, hint: str | None) -> None:
     ((message, meant),) = wrong(tmp_path, text)
-    assert message.startswith(told)
+    assert message.startswith(expected)
     assert meant is None if hint is None else meant is not None and hint in meant
 
 
-@pytest.mark.parametrize(("text", "told"), VALUES, ids=[text[:40] for text, _ in VALUES])
-def test_invalid_value_is_reported_with_the_expected_values(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "expected"), VALUES, ids=[text[:40] for text, _ in VALUES])
+def test_invalid_value_is_reported_with_the_expected_values(tmp_path: Path, text: str, expected: str) -> None:
     ((message, hint),) = wrong(tmp_path, A + text)
-    assert message.startswith(f"work.toml: [tasks.a] sets {told}")
+    assert message.startswith(f"work.toml: [tasks.a] sets {expected}")
     assert hint is None
 
 
@@ -257,8 +257,8 @@ def test_independent_errors_are_reported_together(tmp_path: Path) -> None:
 def test_many_errors_are_truncated_to_twenty(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["u{n}"]\n' for n in range(1500))
     began = time.process_time()
-    told = wrong(tmp_path, text)
-    assert (len(told), told[-1]) == (21, ("and 1,480 more", None))
+    messages = wrong(tmp_path, text)
+    assert (len(messages), messages[-1]) == (21, ("and 1,480 more", None))
     assert time.process_time() - began < 10
 
 
@@ -289,9 +289,9 @@ def test_group_that_exceeds_a_pool_is_a_single_error(tmp_path: Path) -> None:
 
 def test_long_cycle_is_abbreviated(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["t{(n + 1) % 3000}"]\n' for n in range(3000))
-    ((told, _),) = wrong(tmp_path, text)
-    assert told.startswith("tasks depend on one another in a cycle: t0 → t1 → t2 → ")
-    assert told.endswith(" → t19 → … (3,000 in total) → t0")
+    ((message, _),) = wrong(tmp_path, text)
+    assert message.startswith("tasks depend on one another in a cycle: t0 → t1 → t2 → ")
+    assert message.endswith(" → t19 → … (3,000 in total) → t0")
 
 
 def test_too_many_tasks_are_rejected() -> None:
@@ -311,7 +311,7 @@ def test_oversized_file_is_rejected_without_reading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("work.cfg", r"cannot read work.cfg as a task list: unsupported file extension '.cfg'"),
         ("Makefile", r"cannot read Makefile as a task list: no file extension"),
@@ -323,7 +323,7 @@ def test_oversized_file_is_rejected_without_reading(tmp_path: Path) -> None:
         ("pyproject.toml", r"pyproject.toml has no table \[tool.codebatch.work\]"),
     ],
 )
-def test_unreadable_file_is_named(tmp_path: Path, name: str, told: str) -> None:
+def test_unreadable_file_is_named(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "tasks" / "x.toml").mkdir(parents=True)
     os.mkfifo(tmp_path / "fifo.toml")
     (tmp_path / "work.cfg").touch()
@@ -332,7 +332,7 @@ def test_unreadable_file_is_named(tmp_path: Path, name: str, told: str) -> None:
     (tmp_path / "latin.toml").write_bytes(b"# a\n# caf\xe9\n")
     (tmp_path / "codebatch.toml").write_text("jobs = 2\n[tasks.lint]\nx = 1\n", encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text("[tool.codebatch]\njobs = 2\n", encoding="utf-8")
-    with pytest.raises(InvalidConfiguration, match=told):
+    with pytest.raises(InvalidConfiguration, match=message):
         read_work_files([Path(name)], here=tmp_path)
 
 
@@ -344,7 +344,7 @@ def test_duplicate_id_is_reported_with_both_locations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "told"),
+    ("env", "expected"),
     [
         ("A=", None),
         ("HOME", None),
@@ -352,12 +352,12 @@ def test_duplicate_id_is_reported_with_both_locations(tmp_path: Path) -> None:
         ("NOT_SET", "--env sets the variable NOT_SET to '$NOT_SET': ${NOT_SET} is not set"),
     ],
 )
-def test_command_line_variables_are_checked(tmp_path: Path, env: str, told: str | None) -> None:
+def test_command_line_variables_are_checked(tmp_path: Path, env: str, expected: str | None) -> None:
     options = WorkOptions(env=(env,))
-    if told is None:
+    if expected is None:
         assert read(tmp_path, A, options, HOME="/x").commands[0].env in ({"A": ""}, {"HOME": "$HOME"})
     else:
-        assert [message for message, _ in wrong(tmp_path, A, options)] == [told]
+        assert [message for message, _ in wrong(tmp_path, A, options)] == [expected]
 
 
 def test_invalid_selection_is_rejected(tmp_path: Path) -> None:

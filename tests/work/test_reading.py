@@ -1,4 +1,4 @@
-"""What work files come to: commands, what needs what, and what holds for all of them (SPEC.md "Work files")."""
+"""Tests of reading task lists: commands, dependencies, and settings for all of them (SPEC.md "Work files")."""
 
 from __future__ import annotations
 
@@ -118,15 +118,15 @@ each = { values = ["a b", "c"] }
 
 
 def test_task_list_matches_the_golden_bytes(tmp_path: Path) -> None:
-    """After a deliberate change of format: write what is compared here into tests/golden."""
-    found = read(tmp_path, WHOLE, TOKEN="secret", PATH=os.defpath)
+    """After a deliberate change of the format, write the compared bytes into tests/golden."""
+    work_list = read(tmp_path, WHOLE, TOKEN="secret", PATH=os.defpath)
     origin = ListOrigin(directory=b"/project", files=(b"/project/work.toml",))
-    work = msgspec.structs.replace(found.work, root=b"/project", origin=origin)
-    assert found.work.root == os.fsencode(tmp_path.resolve())
-    assert decode_work(encode_work(found.work)) == found.work
+    work = msgspec.structs.replace(work_list.work, root=b"/project", origin=origin)
+    assert work_list.work.root == os.fsencode(tmp_path.resolve())
+    assert decode_work(encode_work(work_list.work)) == work_list.work
     assert encode_work(work) == (GOLDEN / "work.json").read_bytes()
-    assert b"".join(map(encode_command, found.commands)) == (GOLDEN / "commands.jsonl").read_bytes()
-    assert found.notes == ("'no-such-program', which 'e2e' runs, is not on the PATH",)
+    assert b"".join(map(encode_command, work_list.commands)) == (GOLDEN / "commands.jsonl").read_bytes()
+    assert work_list.notes == ("'no-such-program', which 'e2e' runs, is not on the PATH",)
 
 
 def test_golden_file_contains_every_task_key() -> None:
@@ -136,7 +136,7 @@ def test_golden_file_contains_every_task_key() -> None:
 
 
 def test_event_names_cover_every_event() -> None:
-    assert set(get_args(EventName)) == {event_name(each) for each in get_args(AnyEvent)}
+    assert set(get_args(EventName)) == {event_name(event) for event in get_args(AnyEvent)}
 
 
 def test_document_type_matches_the_reader(tmp_path: Path) -> None:
@@ -165,19 +165,19 @@ def test_document_type_matches_the_reader(tmp_path: Path) -> None:
 def test_parallelism_follows_settings_and_options(
     tmp_path: Path, text: str, options: WorkOptions, strategy: str, at_once: int
 ) -> None:
-    found = read(tmp_path, f"{text}\n{A}", options)
-    assert (found.work.strategy, found.work.max_parallel) == (strategy, at_once)
+    work_list = read(tmp_path, f"{text}\n{A}", options)
+    assert (work_list.work.strategy, work_list.work.max_parallel) == (strategy, at_once)
     is_against = options.strategy is None and "'serial'" in text and options.max_parallel == 3
-    assert [note[:36] for note in found.notes] == ['work.toml sets strategy = "serial": o'[:36]] * is_against
+    assert [note[:36] for note in work_list.notes] == ['work.toml sets strategy = "serial": o'[:36]] * is_against
 
 
 def test_command_line_overrides_the_file(tmp_path: Path) -> None:
     options = WorkOptions(on_failure="continue", failures_max=2, env=("CI=2", "TOKEN"), max_parallel=2)
-    found = read(tmp_path, WHOLE, options, TOKEN="x", PATH=os.defpath)
-    assert (found.work.on_failure, found.work.failures_max, found.work.max_parallel) == ("continue", 2, 2)
-    assert [command.env["CI"] for command in found.commands] == ["2"] * 5
-    assert found.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
-    assert [note.split(",")[0].split(":")[0] for note in found.notes] == [
+    work_list = read(tmp_path, WHOLE, options, TOKEN="x", PATH=os.defpath)
+    assert (work_list.work.on_failure, work_list.work.failures_max, work_list.work.max_parallel) == ("continue", 2, 2)
+    assert [command.env["CI"] for command in work_list.commands] == ["2"] * 5
+    assert work_list.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
+    assert [note.split(",")[0].split(":")[0] for note in work_list.notes] == [
         "`failures_max` is 2",
         "values set with --env NAME=VALUE are stored in the batch; with --env NAME",
         "`on_failure` is 'continue'",
@@ -188,16 +188,16 @@ def test_command_line_overrides_the_file(tmp_path: Path) -> None:
 def _ids(directory: Path, *tasks: str, only: bool = False) -> tuple[list[str], int, list[str]]:
     text = "".join(f'[tasks.{task}]\nrun = "x"\nneeds = {list(needs)!r}\n' for task, needs in [("a", ""), ("b", "a")])
     text += '[tasks.c]\nrun = "x"\nneeds = ["b"]\nafter = ["d"]\n[tasks.d]\nrun = "x"\n'
-    found = read(directory, text, WorkOptions(tasks=tasks, only=only))
-    return [*found.work.order], len(found.work.edges), [*found.notes]
+    work_list = read(directory, text, WorkOptions(tasks=tasks, only=only))
+    return [*work_list.work.order], len(work_list.work.edges), [*work_list.notes]
 
 
 def test_tasks_are_selected_with_or_without_dependencies(tmp_path: Path) -> None:
     assert _ids(tmp_path) == (["a", "b", "c", "d"], 3, [])
     assert _ids(tmp_path, "c") == (["a", "b", "c"], 2, [])
     assert _ids(tmp_path, "d", "b") == (["a", "b", "d"], 1, [])
-    met = "dependencies not run, because only the given tasks run: b"
-    assert _ids(tmp_path, "c", "d", only=True) == (["c", "d"], 1, [met])
+    note = "dependencies not run, because only the given tasks run: b"
+    assert _ids(tmp_path, "c", "d", only=True) == (["c", "d"], 1, [note])
 
 
 def test_joined_files_use_the_settings_of_the_first_file(tmp_path: Path) -> None:
@@ -206,12 +206,16 @@ def test_joined_files_use_the_settings_of_the_first_file(tmp_path: Path) -> None
     second = 'max_parallel = 3\n[pools]\np = 5\nq = 2\n[defaults]\nrun = "second"\n[tasks.b]\npools = { q = 2 }\n'
     (tmp_path / "a.toml").write_text(first, encoding="utf-8")
     (tmp_path / "sub" / "b.toml").write_text(second, encoding="utf-8")
-    found = read_work_files([Path("a.toml"), Path("sub/b.toml")], here=tmp_path, environ={})
-    assert found.work.edges == (WorkEdge("a", "b"),)  # type: ignore[arg-type]
-    assert (found.work.source, found.work.max_parallel, found.work.pools) == ("a.toml, sub/b.toml", 2, {"p": 1, "q": 2})
-    assert found.work.policies == {"b": TaskPolicy(pools={"q": 2})}
-    assert [(command.run, command.env) for command in found.commands] == [("first", {"A": "1"}), ("second", {})]
-    assert found.notes == (
+    work_list = read_work_files([Path("a.toml"), Path("sub/b.toml")], here=tmp_path, environ={})
+    assert work_list.work.edges == (WorkEdge("a", "b"),)  # type: ignore[arg-type]
+    assert (work_list.work.source, work_list.work.max_parallel, work_list.work.pools) == (
+        "a.toml, sub/b.toml",
+        2,
+        {"p": 1, "q": 2},
+    )
+    assert work_list.work.policies == {"b": TaskPolicy(pools={"q": 2})}
+    assert [(command.run, command.env) for command in work_list.commands] == [("first", {"A": "1"}), ("second", {})]
+    assert work_list.notes == (
         f"the tasks of sub/b.toml run in {tmp_path.resolve()}, because `root` of a.toml applies to all tasks",
     )
 
@@ -225,8 +229,8 @@ def test_project_task_list_takes_precedence_over_work_toml(tmp_path: Path) -> No
     (below / "work.toml").write_text(A, encoding="utf-8")
     assert read_work_files([], here=below).work.source == "work.toml"
     (tmp_path / "pyproject.toml").write_text("[tool.codebatch.work.tasks.b]\nrun = 'x'\n", encoding="utf-8")
-    found = read_work_files([], here=below)
-    assert (found.work.source, found.work.order, found.work.root) == (
+    work_list = read_work_files([], here=below)
+    assert (work_list.work.source, work_list.work.order, work_list.work.root) == (
         "pyproject.toml", ("b",), os.fsencode(tmp_path.resolve()),
     )  # fmt: skip
     (tmp_path / "codebatch.toml").write_text("[work.tasks.c]\nrum = 'x'\n", encoding="utf-8")
@@ -249,7 +253,7 @@ def test_file_without_tasks_is_nothing_to_do(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["work it.toml", "new", "new.toml"])
 def test_command_in_the_hint_fixes_the_problem(tmp_path: Path, name: str) -> None:
-    """Of a file, and a directory, that are there and empty, and of what is not there."""
+    """The hint is given for an empty file, an empty directory and a missing file."""
     (tmp_path / "work it.toml").touch()
     for begun in (name, "tasks"):
         (tmp_path / "tasks").mkdir(exist_ok=True)
@@ -258,8 +262,8 @@ def test_command_in_the_hint_fixes_the_problem(tmp_path: Path, name: str) -> Non
         assert raised.value.hint is not None
         command = raised.value.hint[raised.value.hint.index("printf") :]
         subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=True)
-        made = begun if begun == "tasks" or begun.endswith(".toml") else f"{begun}.toml"
-        assert "build" in read_work_files([Path(made)], here=tmp_path).work.order
+        path = begun if begun == "tasks" or begun.endswith(".toml") else f"{begun}.toml"
+        assert "build" in read_work_files([Path(path)], here=tmp_path).work.order
 
 
 def test_mistyped_file_name_has_a_suggestion(tmp_path: Path) -> None:
@@ -274,8 +278,8 @@ def test_root_is_resolved_without_links(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("project")
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "work.toml").write_text(f'root = "../link"\n{A}', encoding="utf-8")
-    found = read_work_files([Path("files/work.toml")], here=tmp_path)
-    assert found.work.root == os.fsencode((tmp_path / "project").resolve())
+    work_list = read_work_files([Path("files/work.toml")], here=tmp_path)
+    assert work_list.work.root == os.fsencode((tmp_path / "project").resolve())
 
 
 def test_non_unicode_file_name_is_escaped(tmp_path: Path) -> None:
@@ -291,16 +295,16 @@ def test_chain_of_diamonds_is_read_in_time(tmp_path: Path) -> None:
         text += f'[tasks.l{n}]\nrun = "x"\nneeds = ["j{n - 1}"]\n[tasks.r{n}]\nrun = "x"\nneeds = ["j{n - 1}"]\n'
         text += f'[tasks.j{n}]\nrun = "x"\nneeds = ["l{n}", "r{n}"]\n'
     began = time.process_time()
-    found = read(tmp_path, text, WorkOptions(tasks=("j60",)))
-    assert (len(found.commands), len(found.work.edges)) == (181, 240)
+    work_list = read(tmp_path, text, WorkOptions(tasks=("j60",)))
+    assert (len(work_list.commands), len(work_list.work.edges)) == (181, 240)
     assert time.process_time() - began < 5
 
 
 @pytest.mark.slow
 def test_chain_of_the_maximum_length_is_read(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\n' + f'needs = ["t{n - 1}"]\n' * (n > 0) for n in range(50_000))
-    found = read(tmp_path, text, WorkOptions(tasks=("t49999",)))
-    assert (len(found.commands), len(found.work.edges)) == (50_000, 49_999)
+    work_list = read(tmp_path, text, WorkOptions(tasks=("t49999",)))
+    assert (len(work_list.commands), len(work_list.work.edges)) == (50_000, 49_999)
 
 
 TEXTS = st.text(max_size=6) | st.sampled_from(["a", "b", "$A", "{id}", "{x}", "'{id}'", "..", "none", "\0", "serial"])
@@ -317,9 +321,9 @@ DOCUMENTS = st.builds(
 
 
 def _toml(value: object) -> str:
-    """A value as TOML, inline."""
+    """Return a value as inline TOML."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_toml(key)} = {_toml(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{_toml(key)} = {_toml(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, str):
@@ -334,11 +338,11 @@ def _toml(value: object) -> str:
 def test_arbitrary_document_is_a_task_list_or_an_error(tmp_path: Path, document: dict[str, object]) -> None:
     text = "".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in document.items())
     try:
-        found = read(tmp_path, text, A="x")
+        work_list = read(tmp_path, text, A="x")
     except CodebatchError:
         return
-    assert decode_work(encode_work(found.work)) == found.work
-    assert all(map(encode_command, found.commands))
+    assert decode_work(encode_work(work_list.work)) == work_list.work
+    assert all(map(encode_command, work_list.commands))
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

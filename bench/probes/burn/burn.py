@@ -1,6 +1,6 @@
-"""Work of a known size: a file holds a number, and so many blocks are hashed.
+"""Work of a known size: a file contains a number, and that many blocks are hashed.
 
-`python burn.py FILE ...` does it for files, as xargs and GNU parallel call it.
+`python burn.py FILE ...` processes files; xargs and GNU parallel call it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def burn(content: bytes) -> int:
 
 
 def burn_file(path: str) -> int:
-    """The same for a file."""
+    """Hash as many blocks as the content of a file says."""
     with open(path, "rb") as file:
         return burn(file.read())
 

@@ -1,4 +1,4 @@
-"""burn as a task of codebatch."""
+"""The work `burn` as a custom task of codebatch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BURN = TaskDeclaration(
 
 
 class Burn:
-    """The task."""
+    """The task `burn`."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """One metric a file."""
+        """Return one metric for the file."""
         path, path_b64 = file.path_fields
         return [Metric(path=path, path_b64=path_b64, metric="bytes", value=burn(file.content))]
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Burn:
-    """The factory."""
+    """Create the task."""
     return Burn()

@@ -1,4 +1,4 @@
-"""An own task that waits as many seconds as the file says, and does nothing."""
+"""A custom task that only waits: as many seconds as the file says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 def task(file: SourceFile) -> list[object]:
-    """Wait."""
+    """Wait as long as the file says. Return no records."""
     time.sleep(float(file.content))
     return []

@@ -1,4 +1,4 @@
-"""`check` as CI calls it: what it ends with, what it says, and to whom."""
+"""`check` in CI: its exit statuses, output and annotations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: CommandLine) -> None:
-    """Outside of git: the batch before is the base."""
+    """Outside of git, the previous batch is the base."""
     write(codebatch.directory / "a.py", "import os\n")
     codebatch("run", ".", "-q")
     first = codebatch("check", "--json")
@@ -28,16 +28,16 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
 
     write(codebatch.directory / "b\x1b.py", "def f(:\n")
     codebatch("run", ".", "-q")
-    told = codebatch("check", "--fail-on", "new-error", "--fail-on", "severity-raised", status=1)
-    assert [line.split() for line in told.lines[1:]] == [
+    ended = codebatch("check", "--fail-on", "new-error", "--fail-on", "severity-raised", status=1)
+    assert [line.split() for line in ended.lines[1:]] == [
         ["condition", "value", "limit", "verdict"],
         ["new-error", "1", "0", "failed"],
         ["severity-raised", "0", "0", "passed"],
         ["1", "new,", "1", "unchanged"],
     ]
-    assert told.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
-    assert told.lines[0].endswith("[new]")
-    assert told.notes.endswith("failed: new-error (1 time)\n")
+    assert ended.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
+    assert ended.lines[0].endswith("[new]")
+    assert ended.notes.endswith("failed: new-error (1 time)\n")
     answer = codebatch("--json", "check", status=1).json
     assert (answer["passed"], answer["counts"]["new"]) == (False, 1)
     assert [row["code"] for row in answer["forbidden"]] == ["syntax-error"]
@@ -48,7 +48,7 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
 
 
 def test_check_rejects_a_run_of_a_subdirectory_as_head(codebatch: CommandLine) -> None:
-    """In a subdirectory `run` is of that directory alone. What it found must not be passed over."""
+    """In a subdirectory, `run` covers only this directory. `check` must not ignore its findings."""
     write(codebatch.directory / "src/a.py", "import os\n")
     codebatch("init")
     codebatch("run", ".", "-q")
@@ -70,31 +70,31 @@ def test_check_of_an_incomplete_head_exits_with_status_3(codebatch: CommandLine)
     codebatch("run", ".", "-q")
     write(codebatch.directory / "b.py", "def f(:\n")
     codebatch("run", ".", "-q", "--task", "parse")
-    told = codebatch("check", "latest~1", "latest", "--json", status=3)
-    assert json.loads(told.stdout)["complete"] is False
-    assert "incomplete: " in told.notes
+    ended = codebatch("check", "latest~1", "latest", "--json", status=3)
+    assert json.loads(ended.stdout)["complete"] is False
+    assert "incomplete: " in ended.notes
     snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
-    begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
-    refused = codebatch("baseline", "create", "known.jsonl", "--batch", begun, "--json", status=3).error
-    assert refused["message"].endswith("results)"), "what programs would do is not said to people"
-    assert refused["hint"] == f"resume it with: codebatch run --batch {begun}"
+    batch_id = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    error = codebatch("baseline", "create", "known.jsonl", "--batch", batch_id, "--json", status=3).error
+    assert error["message"].endswith("results)"), "the message must not have details for programs"
+    assert error["hint"] == f"resume it with: codebatch run --batch {batch_id}"
 
 
 def test_baseline_is_created_updated_and_checked(codebatch: CommandLine) -> None:
     here = codebatch.directory
     write(here / "a.py", "import os\nimport re\n")
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
-    made = codebatch("baseline", "create", "known.jsonl", "--json")
-    assert (made.json["findings"], (here / "known.jsonl").read_bytes().count(b"\n")) == (2, 2)
+    created = codebatch("baseline", "create", "known.jsonl", "--json")
+    assert (created.json["findings"], (here / "known.jsonl").read_bytes().count(b"\n")) == (2, 2)
     assert "already exists" in codebatch("baseline", "create", "known.jsonl", "--json", status=2).error["message"]
     assert codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new").lines[-1].startswith("0 new, 2 in the")
 
     write(here / "b.py", "\n\nimport re\nimport sys\n")
     (here / "a.py").unlink()
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
-    told = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
-    assert [row["message"] for row in told["forbidden"]] == ["`sys` imported but unused"]
-    assert (told["counts"], told["base"]) == ({"unchanged": 1, "new": 1, "fixed": 1}, None)
+    answer = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
+    assert [row["message"] for row in answer["forbidden"]] == ["`sys` imported but unused"]
+    assert (answer["counts"], answer["base"]) == ({"unchanged": 1, "new": 1, "fixed": 1}, None)
     update = codebatch("baseline", "update", "known.jsonl", "--json").json
     assert [update[name] for name in ("findings", "removed", "moved", "added", "excluded")] == [1, 1, 1, 0, 1]
     codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", status=1)
@@ -120,11 +120,11 @@ def test_baseline_retains_findings_that_are_not_comparable(codebatch: CommandLin
     write(here / "a.py", known + "print(undefined_two)\n")
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
     codebatch("baseline", "create", "known.jsonl")
-    # The other line is edited: that is gone, whatever else is.
+    # The finding on the edited line is fixed, although others are not comparable.
     write(here / "a.py", known + "\ndef (:\n")
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
-    told = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
-    assert told["counts"] == {"unchanged": 0, "new": 1, "fixed": 1, "not_comparable": 1}
+    answer = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
+    assert answer["counts"] == {"unchanged": 0, "new": 1, "fixed": 1, "not_comparable": 1}
     assert "1 not comparable" in codebatch("check", "--baseline", "known.jsonl", status=1).lines[-1]
     update = codebatch("baseline", "update", "known.jsonl", "--json").json
     assert [update[name] for name in ("findings", "removed", "excluded", "not_comparable")] == [1, 1, 1, 1]
@@ -134,7 +134,7 @@ def test_baseline_retains_findings_that_are_not_comparable(codebatch: CommandLin
 
 
 def _count_listed_regressions(codebatch: CommandLine, command: str) -> int:
-    """The number of regressions that a command of an answer lists."""
+    """Return the number of regressions that a command from an answer lists."""
     words = shlex.split(command)
     assert words[0] == "codebatch"
     return sum(line.startswith("  ") for line in codebatch(*words[1:]).lines)
@@ -146,9 +146,9 @@ def test_check_lists_new_findings_that_no_condition_forbids(codebatch: CommandLi
     write(codebatch.directory / "a.py", "import os\n")
     write(codebatch.directory / "b.py", "def f(x):\n    assert (x, 1)\n    print(undefined)\n")
     codebatch("run", ".", "-q", "--store", "s t")
-    told = codebatch("check", "--store", "s t", "--fail-on", "metric:complexity>9")
-    codes = [line.split()[2] for line in told.lines if line.endswith("[new, allowed]")]
-    assert codes == ["F631", "F821", "F401"], "the most severe first"
+    ended = codebatch("check", "--store", "s t", "--fail-on", "metric:complexity>9")
+    codes = [line.split()[2] for line in ended.lines if line.endswith("[new, allowed]")]
+    assert codes == ["F631", "F821", "F401"], "the most severe findings come first"
     answer = codebatch("check", "--json", "--store", "s t", status=1).json
     assert [row["code"] for row in answer["forbidden"]] == codes[:2]
     assert [row["code"] for row in answer["allowed"]] == codes[2:]
@@ -164,9 +164,9 @@ def test_check_limits_long_lists_and_counts_the_omitted_findings(codebatch: Comm
     for number in range(52):
         write(codebatch.directory / f"m{number:02d}.py", "import os\n")
     codebatch("run", ".", "-q", "--exclude", "known")
-    told = codebatch("check")
-    assert sum(line.endswith("[new, allowed]") for line in told.lines) == 50
-    (more,) = [line for line in told.lines if line.startswith("2 more allowed; list all with: ")]
+    ended = codebatch("check")
+    assert sum(line.endswith("[new, allowed]") for line in ended.lines) == 50
+    (more,) = [line for line in ended.lines if line.startswith("2 more allowed; list all with: ")]
     assert _count_listed_regressions(codebatch, more.partition(": ")[2]) == 52
     answer = codebatch("check", "--json").json
     assert (len(answer["allowed"]), answer["allowed_count"]) == (50, 52)
@@ -179,7 +179,7 @@ def test_check_limits_long_lists_and_counts_the_omitted_findings(codebatch: Comm
 
 
 def test_github_job_warns_that_nothing_was_compared(codebatch: CommandLine) -> None:
-    """On standard output; JSON has that for itself. Line ends and what else ends a command are escaped."""
+    """The annotation is on standard output, but with --json it is on standard error. Newlines and `%` are escaped."""
     job = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
@@ -188,8 +188,8 @@ def test_github_job_warns_that_nothing_was_compared(codebatch: CommandLine) -> N
     )
     warning = f"::warning title=codebatch check::{nothing}"
     assert job("check", "-q").lines == [warning, nothing]
-    told = job("check", "--json")
-    assert (told.json["compared"], warning in told.notes.splitlines()) == (False, True)
+    ended = job("check", "--json")
+    assert (ended.json["compared"], warning in ended.notes.splitlines()) == (False, True)
     assert "::" not in codebatch("check").text
     assert "::" not in CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "false"})("check").text
     codebatch("baseline", "create", "known.jsonl")
@@ -205,8 +205,8 @@ def test_github_job_that_fails_without_a_base_is_annotated(codebatch: CommandLin
     job("run", ".", "-q")
     git(job.directory, "checkout", "-q", "HEAD~1")
     job("run", ".", "-q")
-    told = job("check", status=3)
-    (line,) = told.lines
+    ended = job("check", status=3)
+    (line,) = ended.lines
     assert line.startswith(
         "::warning title=codebatch check::no base to compare with (origin/x%25%0A is not in this clone; "
     )

@@ -1,4 +1,4 @@
-"""`diff`, `regressions`, `improvements`: what they say, how they end, and how the two sides are named."""
+"""`diff`, `regressions` and `improvements`: their output, their exit statuses, and the names of the two sides."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import pytest
 
 import codebatch
 from codebatch.cli import cli
+from codebatch.cli.answers.differences import change_row
 from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.compare.differences import Change
 from codebatch.errors import InvalidInput, UnknownId
+from codebatch.model.record import Diagnostic
 from codebatch.store.batches.batch_directory import BatchId
 from codebatch.store.batches.pins import assign_name
 from tests.support.command_line import SCHEMAS
@@ -25,7 +28,7 @@ _GIT = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A work tree of two commits, each with a batch, and one more of a change that is in none."""
+    """A work tree with two commits and an uncommitted change. Each of the three states has a batch."""
     tree = tmp_path_factory.mktemp("compared")
     subprocess.run([*_GIT, "init", "-q", "-b", "trunk", tree], check=True)
     with inline(), pytest.MonkeyPatch.context() as patch:
@@ -58,8 +61,8 @@ def _json_answer(capfd: pytest.CaptureFixture[str], *words: str) -> Any:
 
 
 def test_diff_groups_findings_by_state(capfd: pytest.CaptureFixture[str]) -> None:
-    told, notes = _output(capfd, "diff", "HEAD~1", "HEAD")
-    assert [line.partition("Pointless")[0] for line in told.splitlines()] == [
+    output, notes = _output(capfd, "diff", "HEAD~1", "HEAD")
+    assert [line.partition("Pointless")[0] for line in output.splitlines()] == [
         "2 new, 1 fixed, 1 moved",
         "new, 2",
         "  a.py:3:1: warning B015 ",
@@ -68,10 +71,10 @@ def test_diff_groups_findings_by_state(capfd: pytest.CaptureFixture[str]) -> Non
         "  a.py:1:12: warning F401 `re` imported but unused [ruff]",
     ]
     assert notes == ""
-    told, notes = _output(capfd, "regressions", "HEAD~1", "HEAD", "--severity", "error")
-    assert told.splitlines()[1:] == ["  a.py:3:1: error F821 Undefined name `x` [ruff]"]
-    told, notes = _output(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
-    assert (told, notes) == ("", "none; not shown: 3 unchanged\n")
+    output, notes = _output(capfd, "regressions", "HEAD~1", "HEAD", "--severity", "error")
+    assert output.splitlines()[1:] == ["  a.py:3:1: error F821 Undefined name `x` [ruff]"]
+    output, notes = _output(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
+    assert (output, notes) == ("", "none; not shown: 3 unchanged\n")
     assert _output(capfd, "regressions", "HEAD~1", "HEAD", "--code", "E999") == ("", "none\n")
     assert _output(capfd, "diff", "HEAD~1", "HEAD", "--code", "E999") == ("nothing found in either batch\n", "")
 
@@ -80,6 +83,7 @@ def test_json_answers_use_the_member_names_of_codebatch_1(capfd: pytest.CaptureF
     answer = _json_answer(capfd, "diff", "HEAD~1", "HEAD")
     assert [row["code"] for row in answer["added"]] == ["B015", "F821"]
     assert [(row["message"], row["state"]) for row in answer["removed"]] == [("`re` imported but unused", "fixed")]
+    assert "reason" not in answer["removed"][0]
     assert [(row["old"]["line"], row["new"]["line"], row["by"]) for row in answer["moved"]] == [(1, 2, "message")]
     assert answer["summary"]["total_changes"] == 3
     assert answer["summary"]["states"]["moved"] == 1
@@ -87,6 +91,14 @@ def test_json_answers_use_the_member_names_of_codebatch_1(capfd: pytest.CaptureF
     assert ([row["state"] for row in answer["regressions"]], answer["count"]) == (["new", "new"], 2)
     answer = _json_answer(capfd, "improvements", "HEAD~1", "HEAD")
     assert ([row["state"] for row in answer["improvements"]], answer["count"]) == (["fixed"], 1)
+
+
+def test_suppressed_finding_has_its_reason_in_json() -> None:
+    finding = Diagnostic(
+        path="a.py", line=1, column=1, end_line=1, end_column=2, severity="error", code="c", message="m", tool="t"
+    )
+    row = change_row(Change("suppressed", finding, None, reason="configuration"))
+    assert (row["code"], row["state"], row["reason"]) == ("c", "suppressed", "configuration")
 
 
 @pytest.mark.parametrize(
@@ -108,9 +120,10 @@ def test_exit_code_option_returns_1_if_any_row_is_listed(
 
 
 def test_diff_accepts_batches_snapshots_and_commits(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The third batch is of the second commit too, and of a change: it does not stand for it."""
+    """The third batch also has the second commit, but with a change. So the commit does not refer to this batch."""
     third, second, first = (
-        each["batch_id"] for each in sorted(json.loads(_output(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+        batch_row["batch_id"]
+        for batch_row in sorted(json.loads(_output(capfd, "batch", "list", "--json")[0]), key=_batch_id)[::-1]
     )
     snapshot = json.loads(_output(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
     for words, sides in {
@@ -128,9 +141,10 @@ def test_diff_accepts_batches_snapshots_and_commits(tree: Path, capfd: pytest.Ca
 def test_python_compare_accepts_the_same_bases_as_the_command_line(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever the command line takes for A: nobody must open it first."""
+    """`compare` accepts every base that the command line accepts. The caller need not open it first."""
     third, second, first = (
-        each["batch_id"] for each in sorted(json.loads(_output(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+        batch_row["batch_id"]
+        for batch_row in sorted(json.loads(_output(capfd, "batch", "list", "--json")[0]), key=_batch_id)[::-1]
     )
     snapshot = json.loads(_output(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
     with codebatch.open() as store:
@@ -146,7 +160,7 @@ def test_python_compare_accepts_the_same_bases_as_the_command_line(
         assert codebatch.make_export(batch, "rdjson", than="@first").result.count == 0
         for wrong, error in ((None, InvalidInput), (3, InvalidInput), ("@nobody", UnknownId), ("snap-0", UnknownId)):
             with pytest.raises(error):
-                batch.compare(wrong)  # type: ignore[arg-type]  # as who has no types does
+                batch.compare(wrong)  # type: ignore[arg-type]  # as in code without type checks
     with pytest.raises(InvalidInput, match="is closed"):
         batch.compare("@first")
 
@@ -157,17 +171,17 @@ def test_diff_compares_files_of_snapshots_without_a_batch(
     monkeypatch.chdir(tmp_path)
     ids = []
     for files in ({"a.py": "x = 1\n", "gone.py": "1\n"}, {"a.py": "x = 2\n", "new.py": "2 + 2\n"}):
-        for each in tmp_path.glob("*.py"):
-            each.unlink()
+        for row in tmp_path.glob("*.py"):
+            row.unlink()
         for name, text in files.items():
             (tmp_path / name).write_text(text)
         ids.append(json.loads(_output(capfd, "snapshot", ".", "--json")[0])["snapshot_id"])
     assert ids[0] != ids[1]
     answer = _json_answer(capfd, "diff", *ids, "--kind", "file")
     assert (answer["old_batch_id"], answer["new_batch_id"], answer["complete"]) == (*ids, True)
-    assert [each["path"] for each in answer["added"]] == ["new.py"]
-    assert [each["path"] for each in answer["removed"]] == ["gone.py"]
-    assert [each["new"]["path"] for each in answer["changed"]] == ["a.py"]
+    assert [row["path"] for row in answer["added"]] == ["new.py"]
+    assert [row["path"] for row in answer["removed"]] == ["gone.py"]
+    assert [row["new"]["path"] for row in answer["changed"]] == ["a.py"]
     with inline():
         run(tmp_path, tmp_path / ".codebatch")
     assert _json_answer(capfd, "diff", ids[0], "latest", "--kind", "file")["summary"]["total_changes"] == 3
@@ -180,12 +194,12 @@ def test_diff_compares_files_of_snapshots_without_a_batch(
             store.batch().compare(ids[0])
 
 
-def _made(row: dict[str, str]) -> str:
+def _batch_id(row: dict[str, str]) -> str:
     return row["batch_id"]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "problem"),
     [
         (("nosuch",), "no batch or commit 'nosuch'"),
         (("--kind", "nosuch"), "'nosuch' is not one of"),
@@ -195,8 +209,10 @@ def _made(row: dict[str, str]) -> str:
         (("--json", "-o", "csv"), "-o csv cannot be used with --json"),
     ],
 )
-def test_diff_rejects_invalid_arguments(words: tuple[str, ...], told: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert told in _output(capfd, "diff", *words, status=2)[1]
+def test_diff_rejects_invalid_arguments(
+    words: tuple[str, ...], problem: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert problem in _output(capfd, "diff", *words, status=2)[1]
 
 
 def test_diff_writes_csv_and_jsonl(capfd: pytest.CaptureFixture[str]) -> None:
@@ -210,17 +226,17 @@ def test_diff_writes_csv_and_jsonl(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_rerun_base_makes_results_of_a_changed_task_comparable(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """As the task looks now, it finds in A what it finds in B."""
+    """The current version of the task reports the same finding in both batches."""
     own = tree.parent / "own"
     (own / ".git").mkdir(parents=True)
     (own / "codebatch.toml").write_text("[tasks.own]\npython = 'own.py:task'\n")
-    says = "from codebatch_workers.api import Diagnostic\ndef task(file):\n    return [{}][:file.path == b'a.py']\n"
-    place = "path='a.py', line=1, column=1, end_line=1, end_column=2"
-    said = f"Diagnostic({place}, severity='error', code='{{}}', message='', tool='own')"
+    module = "from codebatch_workers.api import Diagnostic\ndef task(file):\n    return [{}][:file.path == b'a.py']\n"
+    position = "path='a.py', line=1, column=1, end_line=1, end_column=2"
+    record = f"Diagnostic({position}, severity='error', code='{{}}', message='', tool='own')"
     with inline(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(own)
         for code in ("O1", "O2"):
-            (own / "own.py").write_text(says.format(said.format(code)))
+            (own / "own.py").write_text(module.format(record.format(code)))
             (own / "a.py").write_text(f"{code} = 1\n")
             run(own, own / ".codebatch", configured=own, pipeline="full")
         counts = {}
@@ -229,8 +245,8 @@ def test_rerun_base_makes_results_of_a_changed_task_comparable(tree: Path, capfd
         assert {state for state, number in counts[()].items() if number} == {"not_comparable"}
         assert {state for state, number in counts[("--rerun-base",)].items() if number} == {"unchanged"}
         assert len([*(own / ".codebatch" / "batches").glob("batch-*")]) == 3
-        told = _output(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
-        assert "--rerun-base cannot be used with --base-store" in told
+        notes = _output(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
+        assert "--rerun-base cannot be used with --base-store" in notes
 
 
 def test_diff_reports_a_metric_that_dropped_to_0(
@@ -249,7 +265,7 @@ def test_diff_reports_a_metric_that_dropped_to_0(
         if row["new"]["metric"] == "cognitive"
     }
     assert values == {("changed", "", 1, 0), ("improved", "f", 1, 0)}
-    # It is no record of the batch.
+    # The zero is not a record of the batch.
     back = _json_answer(capfd, "diff", "latest", "latest~1", "--kind", "metric")
     states = answer["summary"]["states"]
     assert back["summary"]["states"] == states | {"improved": 0, "worsened": states["improved"]}

@@ -1,4 +1,4 @@
-"""Colours of severities and paths, links of paths: where they are wanted, and for what lies in the tree alone."""
+"""Colors of severities and paths, and links of paths: used only if enabled, and only for existing files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_links_are_enabled_only_for_terminals_that_support_them(
     ["errors", "summary", "top --by path", "inspect src/main.py", "files", "references Main", "def Main", "graph"],
 )
 def test_every_reading_command_obeys_the_color_options(ran: Ran, command: str) -> None:
-    """`always` is heeded in a pipe too, without links; `never` and `--no-color` come before FORCE_COLOR."""
+    """`always` applies in a pipe too, but without links. `never` and `--no-color` override FORCE_COLOR."""
     words = (*command.split(), "--store", "store")
     plain = ran.codebatch(*words)
     assert b"\x1b" not in plain.stdout

@@ -1,7 +1,8 @@
-"""No control character of a name reaches a terminal, whatever command prints it: our own colours and links alone do.
+"""No control character of a name reaches a terminal, whichever command prints it.
 
-The tree, its records and its commands have names that would steer a terminal. Each command is run with standard output
-and error on one, in every form that it has.
+The only exceptions are the colors and links of codebatch itself. The tree, its records and its commands have names that
+would control a terminal. Each command runs with standard output and standard error on a terminal, in each of its
+formats.
 """
 
 from __future__ import annotations
@@ -67,29 +68,29 @@ run = {json.dumps(f"codebatch ask 'question{TITLE}' --choice yes || exit 75")}
 """
 
 _OWN = re.compile(r"\x1b\[(?:0|1|31|32|33|35|36)m|\x1b\]8;;(?:file://[!-~]*)?\x1b\\|\r\x1b\[K")
-"""Colours, links and the line of progress, as we write them."""
+"""Colors, links and the progress line as codebatch writes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hostile:
-    """A project whose names are hostile, after two runs, an import and a batch of commands."""
+    """A project with hostile names, after two runs, an import and a run of commands."""
 
     codebatch: CommandLine
     store: Path
     object: str
 
     def on_a_terminal(self, *words: str) -> str:
-        """All that a terminal is sent, without what is ours."""
-        ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        """Return everything that a command sends to a terminal, except escape sequences of codebatch itself."""
+        controller, terminal = os.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         environment = {**self.codebatch.environment, "TERM": "xterm", "CODEBATCH_STORE": str(self.store)}
         arguments = [str(SCRIPT), *words]
-        with started(arguments, self.codebatch.directory, environment, [theirs, theirs, theirs]) as process:
-            os.close(theirs)
+        with started(arguments, self.codebatch.directory, environment, [terminal, terminal, terminal]) as process:
+            os.close(terminal)
             assert process is not None
-            sent = _read(ours)
+            sent = _read(controller)
             process.wait()
-        os.close(ours)
+        os.close(controller)
         return _OWN.sub("", sent.decode("utf-8", "surrogateescape").replace("\r\n", "\n"))
 
 
@@ -98,7 +99,7 @@ def _read(descriptor: int) -> bytes:
     while True:
         try:
             piece = os.read(descriptor, 65536)
-        except OSError:  # EIO: the last one that had the terminal open has closed it.
+        except OSError:  # EIO: the last process that had the terminal open has closed it.
             return sent
         if not piece:
             return sent
@@ -107,10 +108,10 @@ def _read(descriptor: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
-    """What tests of reading commands share; those that write leave it as it is for others."""
+    """A project for tests of reading commands. Commands that write must leave it usable for other tests."""
     codebatch = CommandLine(tmp_path_factory.mktemp("hostile"))
     tree, store = codebatch.directory, codebatch.directory / "store"
-    body = "".join(f"    value_{each} = compute_it(number={each}, other='the same')\n" for each in range(14))
+    body = "".join(f"    value_{value} = compute_it(number={value}, other='the same')\n" for value in range(14))
     for number, name in enumerate(NAMES):
         write(tree / name, f"import os\n\n\ndef f{number}(x):\n    if x:\n        return x\n\n\ndef copied():\n{body}")
     write(tree / MODULE, 'import "./h.js";\nexport const g = 1;\n')
@@ -125,7 +126,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     write(tree / NAMES[0], f"import sys\n\n\ndef other(x):\n    return undefined\n\n\ndef copied():\n{body}")
     codebatch("run", ".", *named, "-q", status=3)
     evil = {"path": NAMES[0], "line": 1, "message": f"imported{TITLE}", "code": f"code{TITLE}", "tool": f"tool{TITLE}"}
-    write(tree / "found.jsonl", "".join(json.dumps(each) + "\n" for each in (evil, {**evil, "path": f"none{TITLE}"})))
+    write(
+        tree / "found.jsonl",
+        "".join(json.dumps(finding) + "\n" for finding in (evil, {**evil, "path": f"none{TITLE}"})),
+    )
     codebatch("import", "jsonl", "found.jsonl", "--as", "other", *named, status=3)
     codebatch("work", "run", *named, "-q", status=3)
     rows = codebatch("files", *named, "--json").records
@@ -175,6 +179,7 @@ WORDS: dict[str, Sequence[Sequence[str]]] = {
     "rules list": FORMS,
     "rules show": [(f"none{TITLE}",)],
     "run": [(".",), (f"none{TITLE}",), (".", "--json"), (FILE, "-v"), (".", "--name", f"none{TITLE}")],
+    "serve": [("--store", f"none{TITLE}")],
     "shards": [("--task", "lint"), ("--task", f"none{TITLE}")],
     "snapshot show": FORMS,
     "sql": [("select * from file", *form) for form in RECORDS] + [(f"select '{TITLE}' as \"column{TITLE}\"",)],
@@ -191,13 +196,13 @@ WORDS: dict[str, Sequence[Sequence[str]]] = {
     **{f"query {noun}": [*RECORDS, (FILE,)] for noun in ("diagnostics", "edges", "files", "metrics", "symbols")},
     **{f"query {noun}": RECORDS for noun in ("duplicates", "failures", "outputs", "stats")},
 }
-"""How each command is called; one that is not here is called without words, and with `--json`."""
+"""The arguments of each command. A command that is not listed runs without arguments, and with `--json`."""
 SHOWS_A_NAME = {
     "duplicates", "errors", "export", "files", "find", "findings", "graph", "hotspots", "impact", "inspect", "outline",
     "query diagnostics", "query duplicates", "query files", "query metrics", "query outputs", "query symbols", "sql",
     "references", "top", "work log", "work questions", "diff", "def",
 }  # fmt: skip
-"""Commands of which each hostile name that they show is seen as an escape."""
+"""Commands that show at least one hostile name, which must be escaped."""
 
 
 @pytest.mark.parametrize("command", sorted((each.name for each in describe_interface(cli).commands), key="run".__eq__))

@@ -1,4 +1,4 @@
-"""How long something takes yet, as people read it."""
+"""Text for the remaining time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codebatch.cli.output.eta import eta_text
 
 
 @pytest.mark.parametrize(
-    ("eta", "unknown", "blocked", "past", "told"),
+    ("eta", "unknown", "blocked", "past", "expected"),
     [
         (None, 0, 0, 0.0, ""),
         (None, 3, 1, 0.0, ""),
@@ -26,6 +26,6 @@ from codebatch.cli.output.eta import eta_text
     ],
 )
 def test_eta_text_shows_remaining_time(
-    eta: tuple[float, float, float] | None, unknown: int, blocked: int, past: float, told: str
+    eta: tuple[float, float, float] | None, unknown: int, blocked: int, past: float, expected: str
 ) -> None:
-    assert eta_text(eta, unknown=unknown, blocked=blocked, past=past) == told
+    assert eta_text(eta, unknown=unknown, blocked=blocked, past=past) == expected

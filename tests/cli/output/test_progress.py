@@ -1,4 +1,4 @@
-"""Progress on standard error: one line on a terminal, plain lines elsewhere, never on standard output."""
+"""Progress on standard error: one line on a terminal, plain lines elsewhere, and never on standard output."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output import progress
 from codebatch.cli.output.eta import SAMPLES_MAX, PaceEstimator
-from codebatch.cli.output.progress import ProgressDisplay, ProgressStage, advance_stage, live_progress_line
+from codebatch.cli.output.progress import (
+    ProgressDisplay,
+    ProgressStage,
+    advance_stage,
+    live_progress_line,
+    plain_progress_line,
+)
 from codebatch.cli.run.run import RunListener
 from codebatch.coordinator.analysis.progress_counter import RunProgress
+from codebatch.operations.runs.collection import CollectionResult
 from tests.support.command_line import CommandLine, make_many
 from tests.support.terminal import on_a_terminal
 
@@ -25,14 +32,14 @@ MARKS = "#-"
 
 @pytest.fixture
 def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """The command line beside a tree that takes a moment."""
+    """The command line in a directory with a tree that takes a moment to analyse."""
     codebatch = CommandLine(tmp_path_factory.mktemp("progress"))
     make_many(codebatch.directory / "many", 60)
     return codebatch
 
 
 class Terminal(io.StringIO):
-    """One whose clock is set by who writes to it."""
+    """A terminal that sets the clock when it is written to."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
@@ -41,7 +48,7 @@ class Terminal(io.StringIO):
 
 
 def test_terminal_shows_one_progress_line_and_erases_it_at_the_end(codebatch: CommandLine) -> None:
-    """Whatever else is told stands in lines of its own, and standard output is one document."""
+    """Other output is on separate lines, and standard output is one document."""
     make_many(codebatch.directory / "many", 900)
     shown, stdout = on_a_terminal(codebatch, "run", "many", "--json", "-j", "1", shown="stderr", columns=60)
     assert json.loads(stdout)["files"] == 900
@@ -51,7 +58,7 @@ def test_terminal_shows_one_progress_line_and_erases_it_at_the_end(codebatch: Co
     counts = [match for line in drawn if (match := re.match(r"running  \D*([\d,]+) of ([\d,]+) results", line))]
     done = [int(match[1].replace(",", "")) for match in counts]
     assert done == sorted(done)
-    assert len({match[2] for match in counts}) == 1, "one total for the whole run"
+    assert len({match[2] for match in counts}) == 1, "the total changed during the run"
     lines = [line for line in shown.replace("\r\x1b[K", "\r\n").split("\r\n") if re.match(r"\w+  ", line)]
     assert max(map(len, lines)) < 60
 
@@ -78,11 +85,11 @@ STAGES = st.builds(
 
 
 @given(st.lists(STAGES, min_size=1))
-def test_progress_never_moves_back_within_a_phase(told: list[ProgressStage]) -> None:
-    shown = [told[0]]
-    for stage in told[1:]:
+def test_progress_never_moves_back_within_a_phase(stages: list[ProgressStage]) -> None:
+    shown = [stages[0]]
+    for stage in stages[1:]:
         shown.append(advance_stage(shown[-1], stage))
-    for before, after, stage in zip(shown, shown[1:], told[1:], strict=False):
+    for before, after, stage in zip(shown, shown[1:], stages[1:], strict=False):
         assert after.phase == stage.phase
         assert stage.done <= after.done <= after.planned == 50
         if before.phase == after.phase:
@@ -119,12 +126,12 @@ def test_retried_command_does_not_move_the_progress_bar_back() -> None:
 def test_remaining_time_is_known_once_both_halves_had_the_same_pace(
     shares: list[float], expected: float | None
 ) -> None:
-    """By what was done since the phase began, and not by what older batches had of it."""
+    """The pace is that of the current phase, without results from older batches."""
     pace = PaceEstimator()
     for second, share in enumerate(shares):
         pace.add_sample(100.0 + second, share)
-    found = pace.remaining_seconds(100.0 + len(shares) - 1)
-    assert found == (None if expected is None else pytest.approx(expected))
+    remaining = pace.remaining_seconds(100.0 + len(shares) - 1)
+    assert remaining == (None if expected is None else pytest.approx(expected))
 
 
 def test_remaining_time_is_unknown_after_progress_stops() -> None:
@@ -215,15 +222,22 @@ def test_narrow_terminal_shows_remaining_instead_of_elapsed_time() -> None:
     assert "83 s" in live_progress_line(stage, 83, stage.remaining_text, 80, "#-")
 
 
+def test_detail_of_a_stage_is_shown_if_all_other_texts_fit() -> None:
+    stage = ProgressStage("following", 2, 4, "results", "1 failed", detail="lint src/application.py (12s)")
+    assert live_progress_line(stage, 8, "", 72, "#-").endswith("8 s  1 failed  lint src/application.py (12s)")
+    assert live_progress_line(stage, 8, "", 70, "#-").endswith("8 s  1 failed")
+    assert plain_progress_line(stage, "") == "following: 2 of 4 results, 1 failed, lint src/application.py (12s)"
+
+
 class RecordingDisplay(ProgressDisplay):
-    """One that keeps what it is told."""
+    """A display that records its stages."""
 
     def __init__(self) -> None:
         super().__init__(io.StringIO(), is_live=False)
-        self.told: list[ProgressStage] = []
+        self.stages: list[ProgressStage] = []
 
     def show_stage(self, stage: ProgressStage) -> None:
-        self.told.append(stage)
+        self.stages.append(stage)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +261,7 @@ class RecordingDisplay(ProgressDisplay):
 def test_run_progress_is_one_count_and_lists_the_last_tasks(
     done: dict[str, int], records: int, failures: int, stage: ProgressStage
 ) -> None:
-    """No records are told before there are any; what a last task takes is not known by how fast files went."""
+    """Records are shown once there are any. The pace of files does not predict the time of the last tasks."""
     display = RecordingDisplay()
     answering = CommandContext(store_path=None, as_json=False, quiet=False, command="run", display=display)
     count = sum(done.values())
@@ -263,4 +277,37 @@ def test_run_progress_is_one_count_and_lists_the_last_tasks(
         workers=2,
     )
     RunListener(answering).update(progress)
-    assert display.told == [stage]
+    assert display.stages == [stage]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (0, "collected 1 snapshot: 0 B: s\n"),
+        (4, "collected 4 batches, 1 snapshot: 0 B: b0, b1, b2, b3, s\n"),
+        (6, "collected 6 batches, 1 snapshot: 0 B: b0, b1, b2, b3, b4 and 2 more\n"),
+    ],
+)
+def test_note_on_a_collection_names_the_first_removed_batches(
+    capsys: pytest.CaptureFixture[str], count: int, expected: str
+) -> None:
+    collected = CollectionResult(
+        batches=tuple(f"b{number}" for number in range(count)),
+        snapshots=("s",),
+        settled=(),
+        packs=0,
+        packs_rewritten=0,
+        objects=0,
+        relinked=0,
+        relinked_bytes=0,
+        freed_bytes=0,
+    )
+    answering = CommandContext(
+        store_path=None,
+        as_json=False,
+        quiet=False,
+        command="run",
+        display=ProgressDisplay(io.StringIO(), is_live=False),
+    )
+    RunListener(answering).collected(collected)
+    assert capsys.readouterr().err == expected

@@ -1,4 +1,4 @@
-"""Tables: as wide as the terminal and no wider, no word broken or left out."""
+"""Tables are at most as wide as the terminal. No word is broken or omitted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CELLS = st.lists(st.text("ab c", max_size=30).map(str.strip), min_size=3, max_si
 @given(st.lists(CELLS, min_size=1, max_size=6), st.integers(1, 60))
 @example([["", "", "aaaaaa aaaaaaaaaa"], ["aaaaaaaaaa aaaa", "aaaaaaaaaa aaaaa", ""]], 44)
 def test_table_of_any_width_breaks_and_omits_no_word(rows: list[list[str]], columns: int) -> None:
-    """And no line is longer than the terminal is wide, but for a word that is, or that nothing can stand beside."""
+    """No line is wider than the terminal, unless a word is too long for it."""
     lines = align_rows(rows, columns)
     words = sorted(word for row in rows for cell in row for word in cell.split())
     assert sorted(word for line in lines for word in line.split()) == words
@@ -72,8 +72,8 @@ def test_paths_are_shortened_at_the_front_to_fit_the_terminal(rows: list[tuple[s
     shown = " ".join(lines[1:]).split()
     for path, function, place in rows:
         assert function in shown
-        for each in (path, place):
-            assert any(word == each or (word.startswith("…/") and each.endswith(word[1:])) for word in shown)
+        for cell in (path, place):
+            assert any(word == cell or (word.startswith("…/") and cell.endswith(word[1:])) for word in shown)
 
 
 def test_paths_shrink_before_other_columns() -> None:

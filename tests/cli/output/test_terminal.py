@@ -1,4 +1,4 @@
-"""What cannot be seen, or would steer a terminal, is written out for people."""
+"""Invisible characters, and characters that control a terminal, are shown as escape sequences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codebatch.cli.output.terminal import escape_controls, printable_line
 
 def test_control_format_and_separator_characters_are_escaped() -> None:
     every = "".join(map(chr, range(sys.maxunicode + 1)))
-    # Only what was assigned in the Unicode version of this Python is asked for.
+    # Python knows only the characters that its Unicode version assigns.
     hidden = [char for char in every if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")]
     assert [char for char in hidden if not re.fullmatch(r"\\(n|r|t|x..|u.{4}|U.{8})", printable_line(char))] == []
 
@@ -52,11 +52,11 @@ def test_json_made_harmless_decodes_to_the_same_value(value: object) -> None:
 
 
 def test_stream_to_a_terminal_passes_no_foreign_control_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By whatever way: text, lines, bytes of which a character comes in two pieces. What is ours passes."""
-    ours, theirs = os.openpty()
-    tty.setraw(theirs)
+    """This holds for text, lines, and bytes that split a character. Control sequences of codebatch itself pass."""
+    controller, terminal = os.openpty()
+    tty.setraw(terminal)
     with monkeypatch.context() as patched:
-        patched.setattr(streams, "STDOUT_DESCRIPTOR", theirs)
+        patched.setattr(streams, "STDOUT_DESCRIPTOR", terminal)
         patched.setattr(sys, "stdout", sys.stdout)
         patched.setattr(sys, "stderr", sys.stderr)
         streams.set_up_streams()
@@ -70,7 +70,7 @@ def test_stream_to_a_terminal_passes_no_foreign_control_sequence(monkeypatch: py
     expected = "a\\x1b[2Jb\tc\nd\\x9b\ne\r\n" + '"f\\u001bg\\u202e\\xff"\n' + "\x1b[31mh\x1b[0m\n"
     sent = b""
     while len(sent) < len(expected):
-        sent += os.read(ours, 4096)
-    for descriptor in (ours, theirs):
+        sent += os.read(controller, 4096)
+    for descriptor in (controller, terminal):
         os.close(descriptor)
     assert sent.decode() == expected

@@ -1,12 +1,17 @@
-"""Lines fit a terminal without a word being broken."""
+"""Lines fit the width of a terminal, and no word is broken."""
 
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import pytest
 
+from codebatch.cli.answers.headline import headline_lines
 from codebatch.cli.output.widths import fit_line, fit_path, hide_repeated_directories
+from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
+from codebatch.operations.runs.headline import Headline
 from tests.support.command_line import CommandLine, write
 from tests.support.terminal import on_a_terminal
 
@@ -48,15 +53,31 @@ def test_directory_equal_to_that_of_the_previous_path_is_omitted() -> None:
     assert hide_repeated_directories(["x", "y"]) == ["x", "y"]
 
 
+def test_duplicate_blocks_of_the_first_screen_are_cut_only_in_their_paths() -> None:
+    paths = ("first/of/several/directories/a.py", "second/of/several/directories/b.py")
+    block = DuplicateBlock(
+        number=1,
+        group="g",
+        lines=20,
+        copies=2,
+        locations=tuple(DuplicateLocation(path=path, line=7, end_line=30) for path in paths),
+    )
+    headline = Headline(duplicates=(block,), duplicates_count=1)
+    for width in range(31, 100):  # The shortest paths need 31.
+        _, shown = headline_lines(headline, cast("BatchQuery", None), str, width)
+        assert len(shown) <= width
+        assert [place.rpartition("/")[2] for place in shown.split()[2::2]] == ["a.py:7", "b.py:7"]
+
+
 DEEP = "packages/server/src/unstable-core-do-not-import/http"
 
 
 @pytest.fixture(scope="module")
 def deep(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """A tree whose directories are long. Only read."""
+    """A tree with long directory names. Tests only read it."""
     codebatch = CommandLine(tmp_path_factory.mktemp("deep"))
     body = "".join(
-        f"  value{each} = computeIt({{ number: {each}, other: 'the same as before' }});\n" for each in range(12)
+        f"  value{index} = computeIt({{ number: {index}, other: 'the same as before' }});\n" for index in range(12)
     )
     for number in range(4):
         write(
@@ -82,7 +103,7 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     ],
 )
 def test_no_path_is_broken_at_80_columns(deep: CommandLine, words: tuple[str, ...]) -> None:
-    """Its first directories are left out; in a pipe it is whole."""
+    """The first directories of a path are omitted on a terminal. In a pipe, the path is complete."""
     shown, _ = on_a_terminal(deep, *words, "--store", "store", "--no-color", "-q", columns=80)
     lines = shown.splitlines()
     assert lines

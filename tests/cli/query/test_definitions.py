@@ -1,4 +1,4 @@
-"""`def`, `callers`, `refs`, `outline`, and what `top` ranks besides counts: by name alone, of one small project."""
+"""`def`, `callers`, `refs` and `outline`, and rankings of `top` other than counts, in a small project."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.support.command_line import CommandLine, write
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """A project with a name that several things have. Only read."""
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A project in which several definitions share a name. Tests only read it."""
     codebatch = CommandLine(tmp_path_factory.mktemp("named"))
     write(
         codebatch.directory / "tree" / "a.py",
@@ -22,72 +22,72 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_def_lists_definitions_but_not_imports(named: CommandLine) -> None:
-    assert named("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
-    assert named("def", "A.go").lines == ["a.py:2:9: method A.go"]
-    assert [row["qualified"] for row in named("def", "go", "--json").records] == ["A.go", "go"]
-    assert named("def", "g").notes == "no definition of g (searched 8 symbols in 2 files)\n"
+def test_def_lists_definitions_but_not_imports(analysed: CommandLine) -> None:
+    assert analysed("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
+    assert analysed("def", "A.go").lines == ["a.py:2:9: method A.go"]
+    assert [row["qualified"] for row in analysed("def", "go", "--json").records] == ["A.go", "go"]
+    assert analysed("def", "g").notes == "no definition of g (searched 8 symbols in 2 files)\n"
 
 
-def test_callers_lists_each_calling_scope_once(named: CommandLine) -> None:
-    assert named("callers", "go").lines == [
+def test_callers_lists_each_calling_scope_once(analysed: CommandLine) -> None:
+    assert analysed("callers", "go").lines == [
         "a.py:4: A.go.inner calls go",
         "a.py:11: go calls .go, 2 times",
         "sub/\\xff.py:3: (file) calls go",
     ]
-    *_, last = named("callers", "go", "--json").records
+    *_, last = analysed("callers", "go", "--json").records
     assert last == {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
-    assert named("callers", "o").notes == "no calls of o (searched 9 edges in 2 files)\n"
+    assert analysed("callers", "o").notes == "no calls of o (searched 9 edges in 2 files)\n"
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])
-def test_def_and_callers_reject_invalid_names(named: CommandLine, wrong: str) -> None:
+def test_def_and_callers_reject_invalid_names(analysed: CommandLine, wrong: str) -> None:
     for command in ("def", "callers"):
-        assert named(command, wrong, "--json", status=2).error["message"] == f"{wrong!r} is not a name"
+        assert analysed(command, wrong, "--json", status=2).error["message"] == f"{wrong!r} is not a name"
 
 
-def test_refs_is_an_alias_of_references(named: CommandLine) -> None:
-    assert named("refs", "go").stdout == named("references", "go").stdout
+def test_refs_is_an_alias_of_references(analysed: CommandLine) -> None:
+    assert analysed("refs", "go").stdout == analysed("references", "go").stdout
 
 
-def test_outline_is_nested_like_the_definitions(named: CommandLine) -> None:
-    assert named("outline", "tree/a.py").lines == [
+def test_outline_is_nested_like_the_definitions(analysed: CommandLine) -> None:
+    assert analysed("outline", "tree/a.py").lines == [
         "     1  class A",
         "     2    method go(self, x)",
         "     3      function inner",
         "     7    field x",
         "    10  function go",
     ]
-    assert [row["name"] for row in named("outline", "a.py", "--json").records] == ["A", "go", "inner", "x", "go"]
-    assert named("outline", b"sub/\xff.py").notes == "no definitions in sub/\\xff.py\n"
-    named("outline", "nowhere.py", status=2)
+    assert [row["name"] for row in analysed("outline", "a.py", "--json").records] == ["A", "go", "inner", "x", "go"]
+    assert analysed("outline", b"sub/\xff.py").notes == "no definitions in sub/\\xff.py\n"
+    analysed("outline", "nowhere.py", status=2)
 
 
-def test_top_is_limited_by_default_only_without_json(named: CommandLine) -> None:
-    every = named("top", "--by", "metric:parameters", "--json").records
-    assert len(every) == named("top", "--by", "metric:parameters", "--limit", "99").text.count("\n") - 1
-    assert len(named("top", "--by", "metric:parameters", "--limit", "1", "--json").records) == 1
+def test_top_is_limited_by_default_only_without_json(analysed: CommandLine) -> None:
+    every = analysed("top", "--by", "metric:parameters", "--json").records
+    assert len(every) == analysed("top", "--by", "metric:parameters", "--limit", "99").text.count("\n") - 1
+    assert len(analysed("top", "--by", "metric:parameters", "--limit", "1", "--json").records) == 1
 
 
-def test_top_ranks_directories_files_and_metric_locations(named: CommandLine) -> None:
-    assert named("top", "--by", "dir", "--json").records.keys() == {"sub"}
-    assert named("top", "--by", "file", "--json").records == named("top", "--by", "path", "--json").records
-    assert named("top", "--by", "metric:lines").lines == ["value  lines", "   12  a.py", "    4  sub/\\xff.py"]
-    assert named("top", "--by", "metric:parameters", "--limit", "1", "--json").records == {"a.py:2 A.go": 2}
-    by_type = named("top", "--by", "symbol_type", "--json").records
-    assert by_type == named("query", "stats", "--group-by", "symbol_type", "--json").records
+def test_top_ranks_directories_files_and_metric_locations(analysed: CommandLine) -> None:
+    assert analysed("top", "--by", "dir", "--json").records.keys() == {"sub"}
+    assert analysed("top", "--by", "file", "--json").records == analysed("top", "--by", "path", "--json").records
+    assert analysed("top", "--by", "metric:lines").lines == ["value  lines", "   12  a.py", "    4  sub/\\xff.py"]
+    assert analysed("top", "--by", "metric:parameters", "--limit", "1", "--json").records == {"a.py:2 A.go": 2}
+    by_type = analysed("top", "--by", "symbol_type", "--json").records
+    assert by_type == analysed("query", "stats", "--group-by", "symbol_type", "--json").records
     assert list(by_type.values()) == sorted(by_type.values(), reverse=True)
-    assert named("top", "--by", "symbl", "--json", status=2).error["hint"] == "did you mean 'symbol'?"
-    error = named("top", "--by", "metric:linez", "--json", status=2).error
+    assert analysed("top", "--by", "symbl", "--json", status=2).error["hint"] == "did you mean 'symbol'?"
+    error = analysed("top", "--by", "metric:linez", "--json", status=2).error
     assert (error["message"], error["hint"]) == ("the batch has no metric 'linez'", "did you mean 'lines'?")
 
 
-def test_top_by_code_shows_severity_and_description_of_rules(named: CommandLine) -> None:
-    header, *rows = named("top", "--by", "code").lines
+def test_top_by_code_shows_severity_and_description_of_rules(analysed: CommandLine) -> None:
+    header, *rows = analysed("top", "--by", "code").lines
     assert header.split() == ["count", "rule", "severity", "detects"]
-    assert rows, "os and sys are not used"
+    assert rows, "the unused imports must be listed"
     assert all(row.split()[2] in ("error", "warning", "info") and len(row.split()) > 4 for row in rows)
-    counts = named("top", "--by", "code", "--json").records
+    counts = analysed("top", "--by", "code", "--json").records
     assert {row.split()[1]: int(row.split()[0]) for row in rows} == counts
 
 
@@ -107,10 +107,10 @@ def test_symbol_queries_note_partially_parsed_files(codebatch: CommandLine) -> N
     assert outlined["notes"] == ["b.kt is partially parsed: definitions may be missing"]
     assert "in part" not in codebatch("outline", "a.py").notes
     for command, missing in (("def", "definitions"), ("callers", "calls"), ("references", "places")):
-        told = f"b.kt is partially parsed: {missing} of lost may be missing there\n"
-        assert told in codebatch(command, "lost").notes
-        assert codebatch(command, "lost", "--json").json["notes"] == [told.strip()]
-        # A file that does not hold the name lacks no place of it.
+        note = f"b.kt is partially parsed: {missing} of lost may be missing there\n"
+        assert note in codebatch(command, "lost").notes
+        assert codebatch(command, "lost", "--json").json["notes"] == [note.strip()]
+        # A file that does not contain the name has no missing location of it.
         assert "in part" not in codebatch(command, "los").notes
         assert codebatch(command, "los", "--json").json["notes"] == []
     assert "in part" not in codebatch("references", "lost", "--path", "a.py").notes

@@ -1,4 +1,4 @@
-"""`impact` tells what depends on a file, `graph` which file imports which."""
+"""`impact` lists the files that depend on a file; `graph` lists imports."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def test_impact_lists_dependents_with_distance_and_import(codebatch: CommandLine
     for path, content in TREE.items():
         write(codebatch.directory / path, content)
     codebatch("run", ".", "--quiet")
-    found = codebatch("impact", "app/base.py", "--json").records
-    assert found == [
+    records = codebatch("impact", "app/base.py", "--json").records
+    assert records == [
         {"path": "app/middle.py", "distance": 1, "imports": "app/base.py", "line": 2, "resolution": "exact"},
         {"path": "app/top.py", "distance": 2, "imports": "app/middle.py", "line": 1, "resolution": "exact"},
     ]
-    assert [each["path"] for each in codebatch("impact", "app/base.py", "--depth", "1", "--json").records] == [
+    assert [record["path"] for record in codebatch("impact", "app/base.py", "--depth", "1", "--json").records] == [
         "app/middle.py"
     ]
-    told = codebatch("impact", "web/util.ts")
-    assert told.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
-    assert told.lines[2].split() == ["2", "web/deep/page.ts", "web/main.ts:1", "exact"]
-    assert [each["path"] for each in codebatch("impact", "store/store.go", "--json").records] == ["cmd/main.go"]
+    ended = codebatch("impact", "web/util.ts")
+    assert ended.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
+    assert ended.lines[2].split() == ["2", "web/deep/page.ts", "web/main.ts:1", "exact"]
+    assert [record["path"] for record in codebatch("impact", "store/store.go", "--json").records] == ["cmd/main.go"]
     assert "no dependents found for app/top.py" in codebatch("impact", "app/top.py").notes
 
 
@@ -64,7 +64,9 @@ def test_graph_lists_edges_and_cycles(codebatch: CommandLine) -> None:
     assert ("web/main.ts", "cycle") not in metrics
     codebatch("run", "app", "--quiet")
     answer = codebatch("graph", "--cycles", "--json", "--batch", "latest", status=3)
-    assert [each["files"] for each in answer.json["records"]] == [files], "of a part that is not told by numbers"
+    assert [cycle["files"] for cycle in answer.json["records"]] == [files], (
+        "a cycle must not be taken from the metrics of a restricted batch"
+    )
 
 
 def test_run_and_graph_count_the_same_cycles_and_note_exclusions(codebatch: CommandLine) -> None:
@@ -100,8 +102,8 @@ def test_run_and_graph_count_the_same_cycles_and_note_exclusions(codebatch: Comm
 def test_import_from_outside_the_tree_is_external(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "import os.path\n")
     codebatch("run", ".", "--quiet")
-    told = codebatch("query", "outputs", "--task", "dependencies")
-    assert told.lines == ["a.py:1: (file) depends os.path (external)"]
+    ended = codebatch("query", "outputs", "--task", "dependencies")
+    assert ended.lines == ["a.py:1: (file) depends os.path (external)"]
     assert codebatch("graph").notes == "no imports\n"
 
 
@@ -119,8 +121,8 @@ def test_file_does_not_depend_on_itself_and_two_files_form_a_cycle(codebatch: Co
     for path, content in {"a.py": "import a\n", "b.py": "import c\n", "c.py": "import b\nimport a\n"}.items():
         write(codebatch.directory / "src" / path, content)
     codebatch("run", "src", "--task", "dependencies", "--quiet")
-    told = codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").records
-    assert {(each["path"], each["metric"]): each["value"] for each in told} == {
+    metrics = codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").records
+    assert {(metric["path"], metric["metric"]): metric["value"] for metric in metrics} == {
         ("a.py", "dependents"): 1, ("b.py", "dependencies"): 1, ("b.py", "dependents"): 1, ("b.py", "cycle"): 2,
         ("c.py", "dependencies"): 2, ("c.py", "dependents"): 1, ("c.py", "cycle"): 2,
     }  # fmt: skip
@@ -131,9 +133,9 @@ def test_impact_ends_with_totals_and_lists_tests_to_run(codebatch: CommandLine) 
         write(codebatch.directory / "tree" / path, "import a\n" if path == "b.py" else "import b\n")
     write(codebatch.directory / "tree/a.py", "x = 1\n")
     codebatch("run", "tree", "-q")
-    told = codebatch("impact", "a.py")
-    assert told.lines[-1] == "6 dependents, 1 direct, 4 test files", "a pipe gets the total too"
-    assert "list the test files with: codebatch impact a.py --tests\n" in told.notes
+    ended = codebatch("impact", "a.py")
+    assert ended.lines[-1] == "6 dependents, 1 direct, 4 test files", "the total must also be printed in a pipe"
+    assert "list the test files with: codebatch impact a.py --tests\n" in ended.notes
     tests = codebatch("impact", "a.py", "--tests", cwd=codebatch.directory / "tree")
     assert tests.lines == ["./-x_test.py", "app/test_b.py"]
     assert "2 test files omitted because the shell would split" in tests.notes
@@ -145,6 +147,6 @@ def test_impact_ends_with_totals_and_lists_tests_to_run(codebatch: CommandLine) 
         "tests/b c_test.py",
     ]
     itself = codebatch("impact", "app/test_b.py", "--tests")
-    assert itself.lines == ["tree/app/test_b.py"], "a test is one of those to run after a change of it"
+    assert itself.lines == ["tree/app/test_b.py"], "a changed test must be among the tests to run"
     none = codebatch("impact", "tests/helper.py", "--tests")
     assert (none.lines, none.notes) == ([], "no test depends on tests/helper.py\n")

@@ -1,9 +1,9 @@
-"""README and the pages of `codebatch help`: every command line in them is run, and says what they show.
+"""README and the pages of `codebatch help`: every command in them is run and prints what they show.
 
-In a block of `console` each line that begins with `$ ` is a command, run in the tree of tests/cli/shop.py; the lines
-below it, if any, are what a person is shown, however its columns are aligned. `…` stands for any text, alone on a line
-for any number of lines. A block whose info string names a file is that file; one of `python` without a name is run. A
-block of `console` without `$ ` sets codebatch up, which CI does.
+In a block of `console`, each line that begins with `$ ` is a command. It runs in the tree of tests/cli/shop.py. The
+lines below it, if any, are its output, without regard to the alignment of columns. `…` stands for any text, or alone on
+a line for any number of lines. A block whose info string names a file is that file. A block of `python` without a name
+is run. A block of `console` without `$ ` installs codebatch, which CI tests.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMMAND = re.compile(r"`codebatch (?:help )?([a-z][a-z-]*)")
 
 
 class Block(NamedTuple):
-    """A block of code of a document: its language, the file that it is, and its text."""
+    """A code block of a document: its language, its file name if it is a file, and its text."""
 
     language: str
     file: str
@@ -44,12 +44,12 @@ class Block(NamedTuple):
 
 
 def blocks_of(text: str) -> list[Block]:
-    """All of a document, in its order."""
-    return [Block(*found) for found in _BLOCK.findall(text)]
+    """Return all code blocks of a document in order."""
+    return [Block(*groups) for groups in _BLOCK.findall(text)]
 
 
 def commands_of(block: Block) -> Iterator[tuple[str, list[str]]]:
-    """Each command of a block with the lines that it is to say."""
+    """Yield each command of a block with the lines of its expected output."""
     command, shown = "", list[str]()
     for line in block.text.splitlines():
         if line.startswith(PROMPT):
@@ -63,7 +63,7 @@ def commands_of(block: Block) -> Iterator[tuple[str, list[str]]]:
 
 
 def pattern_of(shown: list[str]) -> str:
-    """What matches the lines that are shown, but for how their columns are aligned."""
+    """Return a pattern that matches the expected lines with any alignment of columns."""
     lines = [
         r"(?:.*\n)*?" if line == "…" else r".*".join(map(re.escape, _narrow(line).split("…"))) + r"\n" for line in shown
     ]
@@ -71,7 +71,7 @@ def pattern_of(shown: list[str]) -> str:
 
 
 def run_in(here: CommandLine, command: str) -> str:
-    """What a person is shown who types a line of shell, which is to end well."""
+    """Run a line of shell, which must succeed, and return its output."""
     ended = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"( {command} ) 2>&1"],
         cwd=here.directory,
@@ -80,10 +80,10 @@ def run_in(here: CommandLine, command: str) -> str:
         stdout=subprocess.PIPE,
         check=False,
     )
-    said = ended.stdout.decode()
-    assert ended.returncode == 0, f"$ {command}\n{said}"
-    assert "Traceback" not in said
-    return said
+    output = ended.stdout.decode()
+    assert ended.returncode == 0, f"$ {command}\n{output}"
+    assert "Traceback" not in output
+    return output
 
 
 @pytest.mark.slow
@@ -102,9 +102,9 @@ def test_every_documented_command_prints_the_documented_output(codebatch: Comman
             subprocess.run([sys.executable, "-c", block.text], cwd=shop, check=True, stdout=subprocess.DEVNULL)
         elif block.language == "console":
             for command, shown in commands_of(block):
-                said = run_in(here, command)
-                narrowed = "".join(f"{_narrow(line)}\n" for line in said.splitlines())
-                assert not shown or re.fullmatch(pattern_of(shown), narrowed), f"$ {command}\n{said}"
+                output = run_in(here, command)
+                narrowed = "".join(f"{_narrow(line)}\n" for line in output.splitlines())
+                assert not shown or re.fullmatch(pattern_of(shown), narrowed), f"$ {command}\n{output}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
@@ -136,7 +136,7 @@ def test_every_page_is_a_help_topic() -> None:
 @pytest.mark.parametrize("columns", [20, 72, 200])
 @pytest.mark.parametrize("topic", HELP_TOPICS)
 def test_page_fits_any_terminal_width_and_omits_no_word(topic: str, columns: int) -> None:
-    """But for code, and for words that are longer than the terminal is wide."""
+    """Code and words that are longer than the width of the terminal are exempt."""
     text = (PAGES / f"{topic}.md").read_text(encoding="utf-8")
     lines = list(page_lines(text, columns))
     prose = [line for line in lines if not line.startswith("    ")]
@@ -146,5 +146,5 @@ def test_page_fits_any_terminal_width_and_omits_no_word(topic: str, columns: int
 
 
 def _narrow(line: str) -> str:
-    """A line without the spaces that align it."""
+    """Return a line without the spaces that align its columns."""
     return re.sub(r" +", " ", line).strip()

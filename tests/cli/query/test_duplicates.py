@@ -1,4 +1,4 @@
-"""`duplicates`: copied blocks, the largest first, each once, with their source side by side."""
+"""`duplicates`: copied blocks from largest to smallest, each listed once, with their source side by side."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from tests.support.terminal import on_a_terminal
 
 
 def code(seed: str, lines: int) -> str:
-    return "".join(f"    {seed}_{each} = compute_{seed}(number={each}, other='{seed}')\n" for each in range(lines))
+    return "".join(
+        f"    {seed}_{number} = compute_{seed}(number={number}, other='{seed}')\n" for number in range(lines)
+    )
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """Only read."""
+    """A tree with copied blocks and its batch. Tests only read it."""
     codebatch = CommandLine(tmp_path_factory.mktemp("copied"))
     tree = codebatch.directory / "tree"
     for place in ("a.py", "b.py", "tests/test_a.py"):
@@ -32,7 +34,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 def test_duplicates_lists_each_block_once_from_largest_to_smallest(copied: CommandLine) -> None:
     answer = copied("duplicates", "--store", "store", "--json").json
-    assert [(each["lines"], [place["path"] for place in each["locations"]]) for each in answer["blocks"]] == [
+    assert [(block["lines"], [place["path"] for place in block["locations"]]) for block in answer["blocks"]] == [
         (16, ["c.py", "c.py"]),
         (14, ["a.py", "b.py", "tests/test_a.py"]),
     ]
@@ -42,19 +44,19 @@ def test_duplicates_lists_each_block_once_from_largest_to_smallest(copied: Comma
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"), [(("--min", "15"), [16]), (("--path", "b.py"), [14]), (("--limit", "1"), [16])]
+    ("arguments", "expected"), [(("--min", "16"), [16]), (("--path", "b.py"), [14]), (("--limit", "1"), [16])]
 )
 def test_duplicates_options_select_blocks(copied: CommandLine, arguments: tuple[str, ...], expected: list[int]) -> None:
     answer = copied("duplicates", "--store", "store", *arguments, "--json").json
-    assert [each["lines"] for each in answer["blocks"]] == expected
+    assert [block["lines"] for block in answer["blocks"]] == expected
 
 
 def test_locations_of_the_first_block_are_listed_vertically_in_a_pipe(copied: CommandLine) -> None:
-    told = copied("duplicates", "--store", "store", "--path", "a.py")
-    assert told.lines[0] == "   1  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
-    assert told.lines[2:4] == ["a.py:2", "     2      x_0 = compute_x(number=0, other='x')"]
-    assert told.lines[15] == "b.py:2"
-    assert told.lines[-1] == "   …  full source: codebatch duplicates --show 1"
+    ended = copied("duplicates", "--store", "store", "--path", "a.py")
+    assert ended.lines[0] == "   1  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
+    assert ended.lines[2:4] == ["a.py:2", "     2      x_0 = compute_x(number=0, other='x')"]
+    assert ended.lines[15] == "b.py:2"
+    assert ended.lines[-1] == "   …  full source: codebatch duplicates --show 1"
     shown = copied("duplicates", "--store", "store", "--show", "2")
     assert shown.lines[0] == "   2  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
     assert len(shown.lines) == 2 + 2 * 15
@@ -70,18 +72,18 @@ def test_locations_are_side_by_side_on_a_wide_terminal(copied: CommandLine, colu
 
 
 def test_duplicates_escapes_control_characters(copied: CommandLine) -> None:
-    told = copied("duplicates", "--store", "store", "--show", "1")
-    assert "\x1b" not in told.text
+    ended = copied("duplicates", "--store", "store", "--show", "1")
+    assert "\x1b" not in ended.text
 
 
 def test_csv_has_a_row_for_each_location(copied: CommandLine) -> None:
-    told = copied("duplicates", "--store", "store", "-o", "csv", "--path", "a.py")
-    assert told.lines[:2] == ["number,lines,copies,path,line,end_line", "1,14,3,a.py,2,16"]
+    ended = copied("duplicates", "--store", "store", "-o", "csv", "--path", "a.py")
+    assert ended.lines[:2] == ["number,lines,copies,path,line,end_line", "1,14,3,a.py,2,16"]
 
 
 @pytest.fixture(scope="module")
 def nested(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """Three functions that are equal, and one that is but for its last line. Only read."""
+    """A tree with three equal functions, and one that differs in its last line. Tests only read it."""
     codebatch = CommandLine(tmp_path_factory.mktemp("nested"))
     body = code("x", 12)
     three = "".join(f"def {name}():\n{body}    return x_11 + x_0 + len('{'x' * 20}')\n\n\n" for name in ("b", "c", "d"))
@@ -91,30 +93,33 @@ def nested(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 
 def test_machine_formats_list_every_location_with_its_end(nested: CommandLine) -> None:
-    """The place that is a part of the block too: none is named by a number of copies alone, and none twice."""
+    """The location of a partial copy is listed too. No location is shown only as a count, and none twice."""
     places = [("a.py", 18, 31), ("a.py", 34, 47), ("a.py", 50, 63), ("a.py", 2, 14)]
     (block,) = nested("duplicates", "--store", "store", "--json").json["blocks"]
     assert (block["lines"], block["copies"]) == (13, 4)
     assert [(place["path"], place["line"], place["end_line"]) for place in block["locations"]] == places
     assert [place.get("lines") for place in block["locations"]] == [None, None, None, 12]
-    told = nested("duplicates", "--store", "store", "-o", "csv").text
-    assert [(row["path"], int(row["line"]), int(row["end_line"])) for row in csv.DictReader(StringIO(told))] == places
-    told = nested("duplicates", "--store", "store", "-o", "jsonl").text
-    rows = [json.loads(line) for line in told.splitlines()]
+    text = nested("duplicates", "--store", "store", "-o", "csv").text
+    assert [(row["path"], int(row["line"]), int(row["end_line"])) for row in csv.DictReader(StringIO(text))] == places
+    text = nested("duplicates", "--store", "store", "-o", "jsonl").text
+    rows = [json.loads(line) for line in text.splitlines()]
     assert [(row["path"], row["line"], row["end_line"]) for row in rows] == places
     assert [row["lines"] for row in rows] == [13, 13, 13, 12]
 
 
 def test_plain_output_marks_partial_locations(nested: CommandLine) -> None:
-    told = nested("duplicates", "--store", "store", "--show", "1")
-    assert told.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 = a.py:2 (12 lines)"
-    told = nested("duplicates", "--store", "store")
-    assert told.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 (and 1 more)"
-    assert "more; show them" not in told.notes
+    ended = nested("duplicates", "--store", "store", "--show", "1")
+    assert ended.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 = a.py:2 (12 lines)"
+    ended = nested("duplicates", "--store", "store")
+    assert ended.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 (and 1 more)"
+    assert "more; show them" not in ended.notes
 
 
 def test_duplicates_finds_locations_missing_from_records(codebatch: CommandLine) -> None:
-    """Of stretches of one text, each place of each block is listed, or lies within a longer place that is."""
+    """The files are parts of one text.
+
+    Each location of each block is listed, or lies in a longer location that is listed.
+    """
     chance = random.Random(3)
     text = [f"    value_{number} = compute(step={number}, name='n{number * 7 % 100}')" for number in range(60)]
     trees: dict[str, list[str]] = {}
@@ -126,12 +131,12 @@ def test_duplicates_finds_locations_missing_from_records(codebatch: CommandLine)
         write(codebatch.directory / "tree" / f"f{number:02}.py", "\n".join(trees[f"f{number:02}.py"]) + "\n")
     codebatch("run", "tree", "--store", "store", "-q")
     records = codebatch("query", "duplicates", "--store", "store", "--json").records
-    named = {(each["path"], each["line"]) for each in records}
-    named |= {(each["other_path"], each["other_line"]) for each in records}
+    named = {(record["path"], record["line"]) for record in records}
+    named |= {(record["other_path"], record["other_line"]) for record in records}
     blocks = codebatch("duplicates", "--store", "store", "--json").json["blocks"]
-    listed = [(each["path"], each["line"], each["end_line"]) for block in blocks for each in block["locations"]]
+    listed = [(record["path"], record["line"], record["end_line"]) for block in blocks for record in block["locations"]]
     assert len(set(listed)) == len(listed)
-    of_groups = {each["group"]: (each["path"], each["line"], each["end_line"]) for each in records}
+    of_groups = {record["group"]: (record["path"], record["line"], record["end_line"]) for record in records}
     missed = 0
     for path, line, end_line in of_groups.values():
         block = trees[path][line - 1 : end_line - 1]
@@ -143,7 +148,7 @@ def test_duplicates_finds_locations_missing_from_records(codebatch: CommandLine)
                         other == path and len(block) - (min(end, at + 1 + len(block)) - max(line, at + 1)) < 10
                         for path, line, end in listed
                     )
-    assert missed, "a place that no record names is what is tried"
+    assert missed, "the test needs a location that no record has"
 
 
 def test_duplicates_without_its_task_names_the_pipeline_to_run(codebatch: CommandLine) -> None:

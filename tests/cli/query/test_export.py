@@ -1,4 +1,4 @@
-"""`export`: what goes out of batches, where to, and that what lacks is said."""
+"""`export`: the exported findings, the output files, and the notes about missing results."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ from codebatch.store import layout
 from tests.cli.conftest import Ran
 from tests.support.command_line import CommandLine, write
 
+_TASK_OF_WHOLE_FILES = """
+from codebatch_workers.api import Diagnostic
+
+def task(file):
+    if file.content.startswith(b"# first"):
+        place = {"line": 0, "column": 0, "end_line": 0, "end_column": 0}
+        yield Diagnostic(path=file.path.decode(), severity="hint", code="first", message="m", tool="whole", **place)
+"""
+
 
 def _results(data: bytes) -> list[dict[str, object]]:
     return [result for run in json.loads(data)["runs"] for result in run["results"]]
@@ -29,7 +38,7 @@ def _results(data: bytes) -> list[dict[str, object]]:
 def test_exports_are_deterministic_and_complete(ran: Ran) -> None:
     with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
-        count = sum(1 for each in batch.diagnostics() if each.severity != "hint")
+        count = sum(1 for diagnostic in batch.diagnostics() if diagnostic.severity != "hint")
         for form in get_args(ExportFormat):
             first, again = api.make_export(batch, form), api.make_export(batch, form)
             assert first.is_complete
@@ -53,21 +62,29 @@ def test_sarif_has_every_finding_of_the_batch(ran: Ran) -> None:
     with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         results = _results(api.make_export(batch, "sarif", severity=SEVERITIES).result.data)
-        told = sorted(
-            (each.path_bytes, each.line, each.column, each.end_line, each.end_column, each.code, each.message)
-            for each in batch.diagnostics()
+        expected = sorted(
+            (
+                diagnostic.path_bytes,
+                diagnostic.line,
+                diagnostic.column,
+                diagnostic.end_line,
+                diagnostic.end_column,
+                diagnostic.code,
+                diagnostic.message,
+            )
+            for diagnostic in batch.diagnostics()
         )
-    found = []
+    locations = []
     for result in results:
         place = result["locations"][0]["physicalLocation"]  # type: ignore[index]
         region = place["region"]
         at = [region[name] for name in ("startLine", "startColumn", "endLine", "endColumn")]
         message = result["message"]["text"]  # type: ignore[index]
-        found.append((unquote_to_bytes(place["artifactLocation"]["uri"]), *at, result["ruleId"], message))
-    assert sorted(found) == told
-    assert any(path.endswith(b"caf\xe9.py") for path, *_ in found)
+        locations.append((unquote_to_bytes(place["artifactLocation"]["uri"]), *at, result["ruleId"], message))
+    assert sorted(locations) == expected
+    assert any(path.endswith(b"caf\xe9.py") for path, *_ in locations)
     known = [result["partialFingerprints"]["codebatch/v1"] for result in results]  # type: ignore[index]
-    assert all(len(each) == 32 for each in known)
+    assert all(len(fingerprint) == 32 for fingerprint in known)
 
 
 def test_export_of_a_comparison_has_only_new_or_worse_findings(tmp_path: Path) -> None:
@@ -86,7 +103,7 @@ def test_export_of_a_comparison_has_only_new_or_worse_findings(tmp_path: Path) -
         codebatch("export", "sarif", "latest~1", "latest", "--all", "--store", "store").stdout
     )
     assert (new["baselineState"], new["message"]) == ("new", {"text": "`re` imported but unused"})
-    # A hint on a changed line goes before a warning on one that nobody touched.
+    # A hint on a changed line precedes a warning on an unchanged line.
     assert (again["ruleId"], used["ruleId"], used["baselineState"]) == ("S307", "F401", "new")
     assert (noted["baselineState"], noted["suppressions"]) == ("unchanged", [{"kind": "inSource"}])
     place = noted["locations"][0]["physicalLocation"]  # type: ignore[index]
@@ -94,12 +111,14 @@ def test_export_of_a_comparison_has_only_new_or_worse_findings(tmp_path: Path) -
     assert len(codebatch("export", "gitlab", "latest~1", "latest", "--store", "store").json) == 2
     whole = _results(codebatch("export", "sarif", "--all", "--store", "store").stdout)
     assert len(whole) == 6
-    for each in (new, again):  # The second `eval` is that also where it goes out alone.
-        alike = [other for other in whole if other.get("partialFingerprints") == each["partialFingerprints"]]
-        assert [other["locations"] for other in alike] == [each["locations"]]
-    assert not any("baselineState" in each for each in whole)
-    found = {"path": "a.py", "line": 1, "code": "x", "message": "found", "severity": "error", "tool": "eslint"}
-    write(tmp_path / "found.jsonl", json.dumps({"kind": "diagnostic", **found}))
+    for result in (new, again):  # The second `eval` has the same fingerprint if all findings are exported.
+        alike = [
+            candidate for candidate in whole if candidate.get("partialFingerprints") == result["partialFingerprints"]
+        ]
+        assert [candidate["locations"] for candidate in alike] == [result["locations"]]
+    assert not any("baselineState" in result for result in whole)
+    finding = {"path": "a.py", "line": 1, "code": "x", "message": "found", "severity": "error", "tool": "eslint"}
+    write(tmp_path / "found.jsonl", json.dumps({"kind": "diagnostic", **finding}))
     codebatch("import", "jsonl", "found.jsonl", "--as", "others", "--store", "store")
     runs = codebatch("export", "sarif", "--store", "store").json["runs"]
     assert {run["tool"]["driver"]["name"]: len(run["results"]) > 0 for run in runs} == {
@@ -109,15 +128,37 @@ def test_export_of_a_comparison_has_only_new_or_worse_findings(tmp_path: Path) -
     }
 
 
+def test_exported_findings_stay_at_their_lines_in_the_newer_batch(codebatch: CommandLine) -> None:
+    """A finding of a whole file, at line 0, counts as one on a changed line."""
+    write(codebatch.directory / "tool.py", _TASK_OF_WHOLE_FILES)
+    write(codebatch.directory / "codebatch.toml", "[tasks.whole]\npython = 'tool.py:task'\n")
+    write(codebatch.directory / "noted.py", "import json\nx = 1\n")
+    write(codebatch.directory / "used.py", "import string\n\nstring.x\n")
+    write(codebatch.directory / "z.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    write(codebatch.directory / "noted.py", "# ruff: noqa\nimport json\nx = 1\n")
+    write(codebatch.directory / "used.py", "import string\n\n")
+    write(codebatch.directory / "z.py", "# first\nx = 1\n")
+    codebatch("run", ".", "-q")
+    results = _results(codebatch("export", "sarif", "latest~1", "latest", "--all").stdout)
+    lines = {}
+    for result in results:
+        place = result["locations"][0]["physicalLocation"]  # type: ignore[index]
+        lines[place["artifactLocation"]["uri"]] = place.get("region", {}).get("startLine")
+    assert lines == {"noted.py": 2, "used.py": 1, "z.py": None}
+    github = codebatch("export", "github", "latest~1", "latest", "--all").lines
+    assert ["z.py" in line for line in github] == [True, False], "it is a hint, but on a changed line"
+
+
 def test_sarif_notes_that_the_older_batch_is_incomplete(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "import os\n")
     snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
-    begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    older = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
     write(codebatch.directory / "b.py", "")
     codebatch("run", ".")
-    ended = codebatch("export", "sarif", begun, "latest", status=3)
-    (told, *_) = ended.json["runs"][0]["invocations"][0]["toolExecutionNotifications"]
-    assert told["message"]["text"] == f"the older batch, {begun}: 0.0% of the batch is done"
+    ended = codebatch("export", "sarif", older, "latest", status=3)
+    (notification, *_) = ended.json["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == f"the older batch, {older}: 0.0% of the batch is done"
     assert "omitted: 1 finding not comparable with the older batch" in ended.notes
     assert _results(ended.stdout) == []
 
@@ -132,11 +173,15 @@ def test_readtags_finds_the_definitions_that_def_finds(ran: Ran, tmp_path: Path)
         pytest.skip("readtags is not installed (universal-ctags)")
     with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
-        for name in {each.name for each in batch.symbols() if each.symbol_type != "import"}:
-            told = subprocess.run([readtags, "-t", tags, "-", name], capture_output=True, check=True).stdout
-            found = {(each.path_bytes, each.line) for each in batch.symbols(name=name) if each.symbol_type != "import"}
-            places = {(path, int(line)) for _, path, line in (row.split(b"\t") for row in told.splitlines())}
-            assert places == found
+        for name in {symbol.name for symbol in batch.symbols() if symbol.symbol_type != "import"}:
+            output = subprocess.run([readtags, "-t", tags, "-", name], capture_output=True, check=True).stdout
+            expected = {
+                (symbol.path_bytes, symbol.line)
+                for symbol in batch.symbols(name=name)
+                if symbol.symbol_type != "import"
+            }
+            places = {(path, int(line)) for _, path, line in (row.split(b"\t") for row in output.splitlines())}
+            assert places == expected
 
 
 def test_export_replaces_its_file_atomically_and_appends_a_summary(ran: Ran, tmp_path: Path) -> None:
@@ -172,7 +217,7 @@ def test_export_rejects_invalid_options_and_targets(
     monkeypatch.chdir(ran.project)
     os.mkfifo(tmp_path / "pipe")
     os.symlink("pipe", tmp_path / "link")
-    refused = {
+    messages = {
         ("sarif", "latest"): "give two batches to compare, or none",
         ("sarif", "latest", "latest", "--batch", "latest"): "--batch cannot be used with",
         ("sarif", "--all", "--severity", "error"): "--all cannot be used with --severity",
@@ -187,10 +232,10 @@ def test_export_rejects_invalid_options_and_targets(
         ("ctags", "--tool", "ruff"): "`tool` cannot be used with ctags",
         ("sariff",): "'sariff' is not one of",
     }
-    for words, message in refused.items():
+    for words, message in messages.items():
         assert run_to_exit_status(cli, ["export", *words, "--store", str(ran.store)]) == 2, words
-        said = capsys.readouterr()
-        assert (said.out, message in said.err) == ("", True), said.err
+        output = capsys.readouterr()
+        assert (output.out, message in output.err) == ("", True), output.err
 
 
 def test_export_of_a_comparison_is_stale_if_its_newer_batch_is(codebatch: CommandLine) -> None:
@@ -201,10 +246,10 @@ def test_export_of_a_comparison_is_stale_if_its_newer_batch_is(codebatch: Comman
         write(tree / "a.py", "import os\n")
         codebatch.shell(f"git init -q {tree}")
         ids.append(codebatch("run", "--json", cwd=tree).json["batch_id"])
-    write(there / "a.py", "x = 1\n")  # The base may be old.
-    told = codebatch("export", "github", *ids, "-q", "-o", "../out", "--json", cwd=here)
-    assert (told.json["project"], told.json["stale"], told.notes) == (str(here), False, "")
-    told = codebatch("export", "github", *reversed(ids), "-q", "-o", "../out", "--json", cwd=here)
-    assert (told.json["project"], told.json["stale"]) == (str(there), True)
-    assert f"belongs to project {there}, not to the current project {here}\n" in told.notes
-    assert "results are out of date" in told.notes
+    write(there / "a.py", "x = 1\n")  # The base may be stale.
+    ended = codebatch("export", "github", *ids, "-q", "-o", "../out", "--json", cwd=here)
+    assert (ended.json["project"], ended.json["stale"], ended.notes) == (str(here), False, "")
+    ended = codebatch("export", "github", *reversed(ids), "-q", "-o", "../out", "--json", cwd=here)
+    assert (ended.json["project"], ended.json["stale"]) == (str(there), True)
+    assert f"belongs to project {there}, not to the current project {here}\n" in ended.notes
+    assert "results are out of date" in ended.notes

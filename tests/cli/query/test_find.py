@@ -1,4 +1,4 @@
-"""`find` tells where code is like a pattern, or a query matches, in the files of a batch."""
+"""`find` lists code that matches a pattern or a query in the files of a batch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATTERN = ("find", "-l", "python", "--pattern", "print($X)")
 
 
 def test_find_lists_matches_in_the_snapshot_with_source_lines(tree: CommandLine) -> None:
-    write(tree.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
+    write(tree.directory / "a.py", "")  # The batch is searched, not the tree. A note reports the difference.
     ended = tree(*PATTERN)
     assert ended.lines == [
         "a.py:2:5: print(1)",
@@ -74,14 +74,14 @@ def test_find_rejects_invalid_queries_and_shows_the_position(tree: CommandLine) 
     ended = tree("find", "-l", "python", "--query", "(call\n functon: (_))", status=2)
     assert ended.notes.splitlines()[:2] == ["   functon: (_))", "   ^"]
     assert "did you mean 'function'?" in ended.notes
-    for arguments, told in (
+    for arguments, problem in (
         (("-l", "python", "--pattern", "a b"), "the pattern is not valid python by itself"),
         (("-l", "pyhton", "--pattern", "a"), "no grammar for 'pyhton'"),
         (("-l", "python"), "give either a query or a pattern"),
         (("-l", "python", "--pattern", "a", "--query", "(call)"), "give either a query or a pattern"),
         (("-l", "python", "--pattern", "a", "--count", "--files"), "--files cannot be used with --count"),
     ):
-        assert told in tree("find", *arguments, "--json", status=2).error["message"]
+        assert problem in tree("find", *arguments, "--json", status=2).error["message"]
 
 
 def test_find_suggests_the_option_for_a_positional_pattern(tree: CommandLine) -> None:

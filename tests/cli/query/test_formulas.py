@@ -1,4 +1,4 @@
-"""`-o csv --escape-formulas`: no cell of text begins as a formula does, and numbers stay numbers."""
+"""`-o csv --escape-formulas`: no cell with text begins like a formula, and numbers remain numbers."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_cell_that_begins_like_a_formula_is_escaped(value: JsonValue, text: str)
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """Names that are formulas, in two batches. Only read."""
+    """A tree with names that are formulas, in two batches. Tests only read it."""
     codebatch = CommandLine(tmp_path_factory.mktemp("formulas"))
-    body = "".join(f"    value_{each} = compute_it(number={each}, other='the same')\n" for each in range(14))
+    body = "".join(f"    value_{number} = compute_it(number={number}, other='the same')\n" for number in range(14))
     for name in ("=1+1.py", "@sum.py", "-2.py", "+3.py"):
         write(
             codebatch.directory / "tree" / name,
@@ -62,8 +62,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 def rows(codebatch: CommandLine, command: str, *options: str) -> list[list[str]]:
     words = WORDS.get(command, "").split()
     words = [word.replace("_", " ") for word in words] if command == "sql" else words
-    told = codebatch(*command.split(), *words, "--store", "store", "-q", "-o", "csv", *options).text
-    return list(csv.reader(io.StringIO(told)))
+    text = codebatch(*command.split(), *words, "--store", "store", "-q", "-o", "csv", *options).text
+    return list(csv.reader(io.StringIO(text)))
 
 
 def test_every_command_that_writes_csv_can_escape_formulas() -> None:

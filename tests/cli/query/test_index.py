@@ -1,4 +1,4 @@
-"""`index-build`: what people are told of an index, and that answers are the same with it."""
+"""`index-build`: its output, and that answers are the same with an index."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ QUESTIONS = (
 
 @pytest.fixture
 def store(ran: Ran, tmp_path: Path) -> Path:
-    """A copy of the store, to write to."""
+    """A copy of the store, for tests that write to it."""
     shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
     return tmp_path / "store"
 
 
 @pytest.fixture
 def copied_command_line(ran: Ran, store: Path) -> CommandLine:
-    """The command line in the project, with a store of its own."""
+    """The command line in the project, with the copied store."""
     return CommandLine(ran.project, {"CODEBATCH_STORE": str(store)})
 
 
 def test_index_changes_no_answer_and_its_damage_is_reported(copied_command_line: CommandLine, store: Path) -> None:
-    """Reading changes nothing, so a store that cannot be written is asked as well."""
+    """Queries change nothing, so they also work on a store that cannot be written."""
     before = [copied_command_line(*question).stdout for question in QUESTIONS]
     assert before[0].count(b'"kind"') > 0
     answer = msgspec.json.decode(copied_command_line("index-build", "--json").stdout, type=IndexAnswer)
@@ -47,9 +47,9 @@ def test_index_changes_no_answer_and_its_damage_is_reported(copied_command_line:
     assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == files
     (database,) = store.glob("indexes/*/*/base-000000.lmdb.zst")
     database.write_bytes(database.read_bytes()[:-1])
-    for question, answered in zip(QUESTIONS, before, strict=True):
+    for question, expected in zip(QUESTIONS, before, strict=True):
         ended = copied_command_line(*question)
-        assert ended.stdout == answered
+        assert ended.stdout == expected
         assert "reading all results, because the index cannot be used" in ended.notes
     error = copied_command_line("index-build", "--verify", "--json", status=4).error
     assert (error["code"], "--rebuild" in error["hint"]) == ("store_corrupt", True)

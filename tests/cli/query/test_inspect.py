@@ -1,4 +1,4 @@
-"""`inspect FILE:LINE`: the line as the batch has it, what encloses it, and what is told of it."""
+"""`inspect FILE:LINE`: the line as in the batch, its enclosing definitions, and its records."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.support.command_line import CommandLine, Ended, write
 
 
 @pytest.fixture(scope="module")
-def lined(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """Files whose lines are strange. Only read."""
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Files with unusual lines. Tests only read them."""
     codebatch = CommandLine(tmp_path_factory.mktemp("lined"))
     tree = codebatch.directory / "tree"
     write(tree / "a.py", "import os\n\n\nclass A:\n\tdef f(self):\n\t\treturn eval(g())\n\n\ndef g():\n    pass\n")
@@ -29,8 +29,8 @@ def inspect(codebatch: CommandLine, place: str, *arguments: str, status: int = 0
     return codebatch("inspect", place, *arguments, status=status)
 
 
-def test_inspect_shows_a_line_with_its_context_and_enclosing_symbols(lined: CommandLine) -> None:
-    assert inspect(lined, "a.py:6").lines == [
+def test_inspect_shows_a_line_with_its_context_and_enclosing_symbols(analysed: CommandLine) -> None:
+    assert inspect(analysed, "a.py:6").lines == [
         "       3",
         "       4  class A:",
         "       5      def f(self):",
@@ -47,30 +47,30 @@ def test_inspect_shows_a_line_with_its_context_and_enclosing_symbols(lined: Comm
         "a.py:5: A.f parameters = 1",
     ]
     for place in ("tree/a.py:6", "a.py:6:10", "a.py:6:10:"):
-        assert inspect(lined, place).stdout == inspect(lined, "a.py:6").stdout
-    assert inspect(lined, "a.py:6", "--kinds", "diagnostic").lines[7:] == inspect(lined, "a.py:6").lines[9:10]
+        assert inspect(analysed, place).stdout == inspect(analysed, "a.py:6").stdout
+    assert inspect(analysed, "a.py:6", "--kinds", "diagnostic").lines[7:] == inspect(analysed, "a.py:6").lines[9:10]
 
 
-def test_inspect_returns_the_line_and_records_as_json(lined: CommandLine) -> None:
-    answer = inspect(lined, "a.py:5", "--json").json
+def test_inspect_returns_the_line_and_records_as_json(analysed: CommandLine) -> None:
+    answer = inspect(analysed, "a.py:5", "--json").json
     assert (answer["path"], answer["line"], answer["complete"]) == ("a.py", 5, True)
     assert answer["source"][3] == {"line": 5, "text": "\tdef f(self):", "is_cut": False}
-    assert [each["line"] for each in answer["source"]] == [2, 3, 4, 5, 6, 7, 8]
-    assert [each.get("qualified") for each in answer["records"]][:2] == ["A", "A.f"]
+    assert [row["line"] for row in answer["source"]] == [2, 3, 4, 5, 6, 7, 8]
+    assert [row.get("qualified") for row in answer["records"]][:2] == ["A", "A.f"]
 
 
-def test_inspect_prefers_a_file_whose_name_ends_like_a_line_number(lined: CommandLine) -> None:
-    assert inspect(lined, "b.py:2", "--json").records[0]["path"] == "b.py:2"
-    assert inspect(lined, "b.py:2:1").lines == [">      1  x = 1"]
+def test_inspect_prefers_a_file_whose_name_ends_like_a_line_number(analysed: CommandLine) -> None:
+    assert inspect(analysed, "b.py:2", "--json").records[0]["path"] == "b.py:2"
+    assert inspect(analysed, "b.py:2:1").lines == [">      1  x = 1"]
 
 
-def test_inspect_decodes_lines_and_escapes_control_characters(lined: CommandLine) -> None:
-    assert [each["text"] for each in inspect(lined, "wide.py:1", "--json").json["source"]] == ["x = 'ü'\r", "y = 2"]
-    assert inspect(lined, "wide.py:2").lines[1] == ">      2  y = 2"
-    told = inspect(lined, "strange.txt:1")
-    assert told.lines[0] == ">      1  a\\x1b[31mb\\u202e\\rc"
-    assert told.lines[1] == f"       2  {'x' * 400}…"
-    assert inspect(lined, "strange.txt:1", "--json").json["source"][1]["is_cut"] is True
+def test_inspect_decodes_lines_and_escapes_control_characters(analysed: CommandLine) -> None:
+    assert [line["text"] for line in inspect(analysed, "wide.py:1", "--json").json["source"]] == ["x = 'ü'\r", "y = 2"]
+    assert inspect(analysed, "wide.py:2").lines[1] == ">      2  y = 2"
+    ended = inspect(analysed, "strange.txt:1")
+    assert ended.lines[0] == ">      1  a\\x1b[31mb\\u202e\\rc"
+    assert ended.lines[1] == f"       2  {'x' * 400}…"
+    assert inspect(analysed, "strange.txt:1", "--json").json["source"][1]["is_cut"] is True
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_inspect_decodes_lines_and_escapes_control_characters(lined: CommandLine
         ("wide.py:3", "has 2 lines"),
     ],
 )
-def test_inspect_rejects_a_line_out_of_range(lined: CommandLine, place: str, hint: str) -> None:
-    assert hint in inspect(lined, place, "--json", status=2).error["hint"]
+def test_inspect_rejects_a_line_out_of_range(analysed: CommandLine, place: str, hint: str) -> None:
+    assert hint in inspect(analysed, place, "--json", status=2).error["hint"]
 
 
-def test_inspect_notes_binary_files_and_lines_without_records(lined: CommandLine) -> None:
-    ended = inspect(lined, "logo.bin:1")
+def test_inspect_notes_binary_files_and_lines_without_records(analysed: CommandLine) -> None:
+    ended = inspect(analysed, "logo.bin:1")
     assert (ended.text, ended.notes.splitlines()[0]) == ("", "logo.bin is a binary file without lines")
-    assert inspect(lined, "a.py:8").notes == "no records at line 8 of file a.py\n"
-    assert inspect(lined, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
+    assert inspect(analysed, "a.py:8").notes == "no records at line 8 of file a.py\n"
+    assert inspect(analysed, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
 
 
 def test_inspect_suggests_the_path_with_the_same_end(ran: Ran) -> None:
@@ -122,4 +122,6 @@ def test_commands_accept_paths_as_printed(codebatch: CommandLine) -> None:
         assert codebatch("ast", f"tree/{path}").json["language"] == "python"
     (tree / r"caf\xe9.py").write_text("x = 1\n")
     codebatch("run", "tree", "--pipeline", "full")
-    assert codebatch("outline", r"caf\xe9.py", "-q").lines == ["     1  variable x"], "that very name comes first"
+    assert codebatch("outline", r"caf\xe9.py", "-q").lines == ["     1  variable x"], (
+        "the exact file name must take precedence"
+    )

@@ -1,4 +1,4 @@
-"""`impact` says when a language lets files use one another without an import, and how many may do so."""
+"""`impact` reports if a language allows uses without an import, and how many files may contain such uses."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def test_mentions_without_imports_make_impact_incomplete(codebatch: CommandLine)
         ("php/Price.php", "PHP", "1 other file mentions", "Price"),
         ("rs/src/price.rs", "Rust", "2 other files mention", "of"),
     ):
-        told = codebatch("impact", path, status=3)
+        ended = codebatch("impact", path, status=3)
         assert (
             f"incomplete: in {language}, references without an import are not resolved: "
             f"{files} names that this file defines; "
             f"see: codebatch references {name}\n"
-        ) in told.notes, path
+        ) in ended.notes, path
     tests = codebatch("impact", "go/shop/price.go", "--tests", status=3)
     assert "2 other files mention names that this file defines" in tests.notes
     answer = codebatch("impact", "cs/Price.cs", "--json", status=3).json
@@ -81,8 +81,11 @@ def test_mentions_without_imports_make_impact_incomplete(codebatch: CommandLine)
 
 
 def test_dependents_count_is_a_lower_bound_if_uses_need_no_import(codebatch: CommandLine) -> None:
-    """A class of Java that one file imports has one user at least; of C# none is known, and of Python all are."""
-    branches = " ".join(f"if (n == {each}) n++;" for each in range(16))
+    """Java: a class that one file imports has at least one dependent.
+
+    C#: dependents are unknown. Python: they are complete.
+    """
+    branches = " ".join(f"if (n == {number}) n++;" for number in range(16))
     shop = "package shop;\npublic class Price { public static int of(int n) { %s return n; } }\n"
     write(codebatch.directory / "src/shop/Price.java", shop % branches)
     write(codebatch.directory / "src/till/Till.java", "package till;\nimport shop.Price;\nclass Till { Price p; }\n")
@@ -91,8 +94,8 @@ def test_dependents_count_is_a_lower_bound_if_uses_need_no_import(codebatch: Com
     shown = codebatch("run", ".").lines
     used = {line.split()[-1].partition(":")[0]: line.split()[1] for line in shown if line.split()[:1] == ["16"]}
     assert used == {"src/shop/Price.java": "1+", "cs/Price.cs": "?", "py/price.py": "-"}
-    rows = {each["path"]: each for each in codebatch("hotspots", "--json").json["rows"]}
-    known = {path: (each["dependents"], each.get("dependents_partial")) for path, each in rows.items()}
+    rows = {row["path"]: row for row in codebatch("hotspots", "--json").json["rows"]}
+    known = {path: (row["dependents"], row.get("dependents_partial")) for path, row in rows.items()}
     assert known == {"src/shop/Price.java": (1, True), "cs/Price.cs": (None, None), "py/price.py": (0, None)}
     table = {line.split()[-1].partition(":")[0]: line.split()[2] for line in codebatch("hotspots").lines[1:]}
     assert table == {"src/shop/Price.java": "1+", "cs/Price.cs": "?", "py/price.py": "0"}

@@ -21,11 +21,11 @@ _CELLS = [
 ]
 
 
-def _written(*sources: list[str], indent: int | None = 1) -> str:
-    """Return the text of a notebook of cells of Python."""
+def _notebook_text(*sources: list[str], indent: int | None = 1) -> str:
+    """Return the text of a notebook with cells of Python."""
     cells: list[dict[str, object]] = [
-        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": each}
-        for each in sources
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+        for source in sources
     ]
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=indent)
 
@@ -71,13 +71,13 @@ def test_find_matches_code_that_is_escaped_in_the_notebook(codebatch: CommandLin
 def test_edges_and_duplicates_in_notebooks_have_cells(codebatch: CommandLine) -> None:
     rows = [f"total_{n} = total_{n - 1} + value_{n}\n" for n in range(1, 13)]
     total = ["def total(total_0):\n", *(f"    {row}" for row in rows), "    g()\n"]
-    text = _written(["import sys\n"], total)
-    write(codebatch.directory / "tree" / "a.ipynb", _written(["import os\n", "import other\n"], total))
+    text = _notebook_text(["import sys\n"], total)
+    write(codebatch.directory / "tree" / "a.ipynb", _notebook_text(["import os\n", "import other\n"], total))
     write(codebatch.directory / "tree" / "b.ipynb", text)
     write(codebatch.directory / "tree" / "other.py", "x = 1\n")
     codebatch("run", "tree", "-q")
     edges = codebatch("--json", "query", "edges", "--path", "a.ipynb").json["records"]
-    assert {(each["edge_type"], each["target"], each["cell"], each["cell_line"]) for each in edges} >= {
+    assert {(edge["edge_type"], edge["target"], edge["cell"], edge["cell_line"]) for edge in edges} >= {
         ("imports", "other", 1, 2), ("depends", "other.py", 1, 2), ("calls", "g", 2, 14),
     }  # fmt: skip
     (block,) = codebatch("--json", "query", "duplicates", "--path", "b.ipynb").json["records"]
@@ -89,7 +89,7 @@ _FORMS = ("sarif", "github", "gitlab", "checkstyle", "rdjson")
 
 
 def _marked_lines(codebatch: CommandLine) -> list[tuple[str, int, int]]:
-    """Return what each form says of the only finding: its message, and its first and last line."""
+    """Return the only finding as each format exports it: its message, and its first and last line."""
     data = {form: codebatch.directory / f"{form}.txt" for form in _FORMS}
     for form, path in data.items():
         codebatch("export", form, "-o", str(path))

@@ -1,4 +1,4 @@
-"""Notes in the source, whoever found something; and under whose name findings are told."""
+"""Suppression comments apply to the findings of all tools, and findings have the name of their tool."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def task(project):
 
 
 def test_suppression_comments_apply_to_findings_of_every_tool(codebatch: CommandLine) -> None:
-    """Each is found by another: ruff's parser, a grammar, ruff's rules, ours, a query, own tasks of both scopes."""
+    """The tools: ruff's parser, a grammar, ruff's rules, built-in rules, a query, and custom tasks of both scopes."""
     write(codebatch.directory / "codebatch.toml", SETTINGS)
     write(codebatch.directory / "tools" / "words.py", WORDS)
     write(codebatch.directory / "tools" / "whole.py", WHOLE)
@@ -51,12 +51,12 @@ def test_suppression_comments_apply_to_findings_of_every_tool(codebatch: Command
     for path, texts in lines.items():
         sign = "#" if path.endswith(".py") else "//"
         for name, note in (("told", f"{sign} codebatch: ignored"), ("hushed", f"{sign} codebatch: ignore")):
-            text = "".join(each.format(note) + "\n" for each in texts)
+            text = "".join(line.format(note) + "\n" for line in texts)
             write(codebatch.directory / "src" / name / path, text)
     set_apart(codebatch, "src")
     codebatch("run", "src", "-j", "2")
-    told = codebatch("query", "diagnostics", "--json").records
-    assert {(each["path"], each["line"], each["code"], each["tool"]) for each in told} == {
+    findings = codebatch("query", "diagnostics", "--json").records
+    assert {(record["path"], record["line"], record["code"], record["tool"]) for record in findings} == {
         ("told/a.py", 1, "syntax-error", "ruff"),
         ("told/b.js", 1, "syntax-error", "codebatch"),
         ("told/c.py", 1, "F401", "ruff"),
@@ -72,6 +72,8 @@ def test_suppression_comments_apply_to_findings_of_every_tool(codebatch: Command
         ("told/e.js", 2, "bad", "whole"),
         ("told/e.js", 3, "trailing-whitespace", "codebatch"),
     }
-    states = {each["path"]: each["parse"] for each in codebatch("query", "outputs", "--kind", "file", "--json").records}
+    states = {
+        record["path"]: record["parse"] for record in codebatch("query", "outputs", "--kind", "file", "--json").records
+    }
     assert states["hushed/a.py"] == states["hushed/b.js"] == "errors"
     assert all("[words]" in line for line in codebatch("query", "diagnostics", "--tool", "words").lines)

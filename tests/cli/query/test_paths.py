@@ -1,4 +1,4 @@
-"""PATH arguments: files and directories as seen from here, or as the project has them."""
+"""PATH arguments: files and directories relative to the current directory, or to the project."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from codebatch.cli.reference.interface import describe_interface
 from tests.support.command_line import CommandLine, write
 
 OTHER_WORDS = {"references": ("shared",), "refs": ("shared",), "find": ("-l", "python", "--pattern", "shared($X)")}
-"""What a command needs besides."""
+"""The arguments that a command needs in addition to paths."""
 COMMANDS = sorted(
     command.name
     for command in describe_interface(cli).commands
-    if command.name != "run" and any(each.name == "[PATH]..." for each in command.arguments)
+    if command.name != "run" and any(argument.name == "[PATH]..." for argument in command.arguments)
 )
 
 
 def module(seed: str) -> str:
-    """A module with a finding, an import, a function that is hard to change, and a block that another may have."""
-    branches = "".join(f"    if x == {each}:\n        x = shared({each})\n" for each in range(12))
-    block = "".join(f"    copied_{each} = compute_{seed}(number={each}, other='{seed}')\n" for each in range(12))
+    """Return a module with a finding, an import, a complex function, and a block shared by modules of a seed."""
+    branches = "".join(f"    if x == {number}:\n        x = shared({number})\n" for number in range(12))
+    block = "".join(f"    copied_{number} = compute_{seed}(number={number}, other='{seed}')\n" for number in range(12))
     return f"import os\nfrom lib.shared import shared\n\n\ndef hard_{seed}(x):\n{branches}\n\ndef copied():\n{block}"
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """Only read."""
+    """A tree and its batch. Tests only read it."""
     codebatch = CommandLine(tmp_path_factory.mktemp("paths"))
     root = codebatch.directory / "tree"
     for directory in ("app", "app/deep", "lib", "other [1]"):
@@ -42,26 +42,26 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def asked(codebatch: CommandLine, command: str, *paths: str, directory: str = ".") -> list[Any]:
-    """The rows of an answer under --json."""
+def query_rows(codebatch: CommandLine, command: str, *paths: str, directory: str = ".") -> list[Any]:
+    """Return the rows of an answer with --json."""
     words = (*command.split(), *OTHER_WORDS.get(command, ()), *paths)
     store = codebatch.directory / "store"
     answer = codebatch(*words, "--store", store, "--json", cwd=codebatch.directory / "tree" / directory).json
     if command == "query stats":
         return [answer["records"]]
-    return next(answer[each] for each in ("rules", "rows", "blocks", "records") if each in answer)
+    return next(answer[name] for name in ("rules", "rows", "blocks", "records") if name in answer)
 
 
 def paths_in(rows: object) -> Iterator[str]:
-    """The files that an answer speaks of."""
+    """Yield the files that occur in an answer."""
     if isinstance(rows, dict):
         for name, value in rows.items():
             if name in ("path", "source", "target") and isinstance(value, str):
                 yield value
             yield from paths_in(value)
     elif isinstance(rows, list):
-        for each in rows:
-            yield from paths_in(each)
+        for row in rows:
+            yield from paths_in(row)
 
 
 def test_commands_that_list_file_contents_accept_paths() -> None:
@@ -87,7 +87,7 @@ def test_commands_that_list_file_contents_accept_paths() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_path_is_relative_to_the_current_directory_and_limits_the_answer(tree: CommandLine, command: str) -> None:
     every, one, deep = (
-        asked(tree, command, *paths, directory="app") for paths in ((), ("one.py",), ("deep", "../lib/two.py"))
+        query_rows(tree, command, *paths, directory="app") for paths in ((), ("one.py",), ("deep", "../lib/two.py"))
     )
     if command == "query failures":
         assert every == one == deep == []
@@ -110,7 +110,7 @@ def test_path_is_relative_to_the_current_directory_and_limits_the_answer(tree: C
 
 def test_paths_accept_dots_trailing_slashes_and_patterns(tree: CommandLine) -> None:
     def files(*paths: str, directory: str = "app") -> set[str]:
-        return {row["path"] for row in asked(tree, "query files", *paths, directory=directory)}
+        return {row["path"] for row in query_rows(tree, "query files", *paths, directory=directory)}
 
     app = {"app/one.py", "app/two.py", "app/deep/one.py", "app/deep/two.py"}
     assert files(".") == files("./") == files("../app") == files("app", directory=".") == app
@@ -118,7 +118,9 @@ def test_paths_accept_dots_trailing_slashes_and_patterns(tree: CommandLine) -> N
     assert files("deep/") == {"app/deep/one.py", "app/deep/two.py"}
     assert len(files("..")) == len(files(".", directory=".")) == 9
     assert files("../other [1]") == files("other [1]/") == {"other [1]/one.py", "other [1]/two.py"}
-    assert files("*two.py") == {f"{each}/two.py" for each in ("app", "app/deep", "lib", "other [1]")}
+    assert files("*two.py") == {
+        f"{directory_name}/two.py" for directory_name in ("app", "app/deep", "lib", "other [1]")
+    }
 
 
 def test_path_without_files_is_an_error(tree: CommandLine) -> None:
@@ -134,9 +136,10 @@ def test_path_without_files_is_an_error(tree: CommandLine) -> None:
 
 
 def test_path_option_restricts_like_the_argument(tree: CommandLine) -> None:
-    told = [
-        json.dumps(asked(tree, "findings", *words)) for words in (("lib",), ("--path", "/lib"), ("--path", "/lib/"))
+    answers = [
+        json.dumps(query_rows(tree, "findings", *words))
+        for words in (("lib",), ("--path", "/lib"), ("--path", "/lib/"))
     ]
-    assert len(set(told)) == 1
-    assert set(paths_in(json.loads(told[0]))) == {"lib/one.py", "lib/two.py"}
+    assert len(set(answers)) == 1
+    assert set(paths_in(json.loads(answers[0]))) == {"lib/one.py", "lib/two.py"}
     assert "in the batch in lib" in tree("references", "nobody", "lib", "--store", "store").notes

@@ -1,4 +1,4 @@
-"""`query`: what is asked of every noun, and in which forms it answers."""
+"""`query`: options of every noun, and output formats."""
 
 from __future__ import annotations
 
@@ -79,28 +79,28 @@ def test_query_escapes_control_characters_in_names(codebatch: CommandLine) -> No
         assert line.startswith("\\x1b[31m.py:")
     for form in ("table", "md", "plain"):
         assert "\x1b" not in codebatch("query", "diagnostics", "-o", form, "--fields", "path,message").text
-    (found,) = {row["path"] for row in csv.DictReader(codebatch("query", "files", "-o", "csv").text.splitlines())}
-    assert found == "\x1b[31m.py", "as it is, for a program"
+    (path,) = {row["path"] for row in csv.DictReader(codebatch("query", "files", "-o", "csv").text.splitlines())}
+    assert path == "\x1b[31m.py", "programs must get the exact name"
 
 
 def test_fields_option_selects_the_members_of_records(ran: Ran) -> None:
-    asked = ("symbols", "--name", "latin", "--fields", "path,line,lang,visibility")
-    assert query(ran, *asked, "--json").records == [
+    command = ("symbols", "--name", "latin", "--fields", "path,line,lang,visibility")
+    assert query(ran, *command, "--json").records == [
         {"path_b64": "Y2Fm6S5weQ==", "line": 4, "lang": "python", "visibility": "public"}
     ]
-    assert query(ran, *asked).lines == ["caf\\xe9.py\t4\tpython\tpublic"]
-    assert query(ran, *asked, "-o", "md").lines[2] == "| caf\\\\xe9.py | 4 | python | public |"
-    assert query(ran, *asked, "-o", "csv").lines == ["path,line,lang,visibility", "caf\\xe9.py,4,python,public"]
+    assert query(ran, *command).lines == ["caf\\xe9.py\t4\tpython\tpublic"]
+    assert query(ran, *command, "-o", "md").lines[2] == "| caf\\\\xe9.py | 4 | python | public |"
+    assert query(ran, *command, "-o", "csv").lines == ["path,line,lang,visibility", "caf\\xe9.py,4,python,public"]
     error = query(ran, "edges", "--fields", "path,taget", "--json", status=2).error
     assert (error["message"], error["hint"]) == ("unknown field 'taget'", "did you mean 'target'?")
 
 
 def test_offset_continues_a_sorted_answer_after_its_limit(ran: Ran) -> None:
-    asked = ("metrics", "--sort", "-value", "--json")
-    every = query(ran, *asked).records
+    command = ("metrics", "--sort", "-value", "--json")
+    every = query(ran, *command).records
     values = [record["value"] for record in every]
     assert values == sorted(values, reverse=True)
-    assert query(ran, *asked, "--limit", "3").records + query(ran, *asked, "--offset", "3").records == every
+    assert query(ran, *command, "--limit", "3").records + query(ran, *command, "--offset", "3").records == every
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,11 @@ def test_groups_are_sorted_by_count_in_every_format(ran: Ran) -> None:
     first, second = list(whole.items())[:2]
     assert first[1] >= second[1]
     assert query(ran, "stats").lines[1].split() == [str(first[1]), first[0]]
-    asked = ("stats", "--limit", "1", "--offset", "1", "-o")
-    assert query(ran, *asked, "csv").lines == ["count,kind", f"{second[1]},{second[0]}"]
-    assert query(ran, *asked, "plain").lines == [f"{second[1]}\t{second[0]}"]
-    assert json.loads(query(ran, *asked, "jsonl").stdout) == {"count": second[1], "kind": second[0]}
-    assert query(ran, *asked, "json").records == dict([second])
+    command = ("stats", "--limit", "1", "--offset", "1", "-o")
+    assert query(ran, *command, "csv").lines == ["count,kind", f"{second[1]},{second[0]}"]
+    assert query(ran, *command, "plain").lines == [f"{second[1]}\t{second[0]}"]
+    assert json.loads(query(ran, *command, "jsonl").stdout) == {"count": second[1], "kind": second[0]}
+    assert query(ran, *command, "json").records == dict([second])
 
 
 @pytest.mark.parametrize(

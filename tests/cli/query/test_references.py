@@ -1,4 +1,4 @@
-"""`references` tells where a name stands in the files of a batch."""
+"""`references` lists the locations of a name in the files of a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_references_have_roles_and_come_from_the_snapshot(codebatch: CommandLine
     write(codebatch.directory / "b.py", "from a import go\nclass C:\n    def m(self): go()\n")
     write(codebatch.directory / "\udcff.py", "go()\n")
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
-    write(codebatch.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
+    write(codebatch.directory / "a.py", "")  # The batch is searched, not the tree. A note reports the difference.
     assert codebatch("references", "go").lines == [
         "a.py:1:5: definition in go",
         "b.py:1:15: import",
@@ -25,11 +25,11 @@ def test_references_have_roles_and_come_from_the_snapshot(codebatch: CommandLine
     ]
     none, stale = codebatch("references", "gone").notes.splitlines()
     assert none == "no references to gone in the batch"
-    for narrowed, told in (
+    for narrowed, note in (
         (("--path", "c"), "no references to go in the batch whose path contains 'c'"),
         (("--role", "call", "--path", "a"), "no references to go as call in the batch whose path contains 'a'"),
     ):
-        assert codebatch("references", "go", *narrowed).notes.splitlines()[0] == told
+        assert codebatch("references", "go", *narrowed).notes.splitlines()[0] == note
     assert stale.startswith("results are out of date (a.py changed); ")
     assert codebatch("references", "a b", "--json", status=2).error["code"] == "invalid_input"
 
@@ -40,10 +40,22 @@ def test_references_are_the_same_with_and_without_an_index(codebatch: CommandLin
     write(codebatch.directory / "tree" / "c.c", "int f(void) { return go(1) + sizeof(go); }\n")
     codebatch("run", "tree", "-q")
     codebatch("index-build", "-q")
-    found = codebatch("references", "go", "--json", "--explain")
-    assert "excluded by the index" in found.notes
+    answer = codebatch("references", "go", "--json", "--explain")
+    assert "excluded by the index" in answer.notes
     shutil.rmtree(codebatch.directory / ".codebatch" / "indexes")
-    assert codebatch("references", "go", "--json").stdout == found.stdout
-    assert [(row["path"], row["role"]) for row in found.records] == [
+    assert codebatch("references", "go", "--json").stdout == answer.stdout
+    assert [(row["path"], row["role"]) for row in answer.records] == [
         ("a.c", "call"), ("b.c", "definition"), ("b.c", "call"), ("c.c", "call"), ("c.c", "reference")
     ]  # fmt: skip
+
+
+def test_note_on_partially_parsed_files_names_three_of_them(codebatch: CommandLine) -> None:
+    for number, names in enumerate(("one three four", "three four", "three four", "four")):
+        write(codebatch.directory / f"b{number}.py", f"def f(:\n    {names}\n")
+    codebatch("run", ".", "-q")
+    for name, files in {
+        "one": "b0.py is",
+        "three": "b0.py, b1.py, b2.py are",
+        "four": "b0.py, b1.py, b2.py and 1 more are",
+    }.items():
+        assert f"{files} partially parsed: " in codebatch.ends("references", name).notes

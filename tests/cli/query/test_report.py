@@ -1,4 +1,4 @@
-"""`report`: where the page goes, that it is the same each time, and that what lacks is said."""
+"""`report`: the output file, determinism, and notes about missing results."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.command_line import CommandLine, write
 
 
 def _data(page: bytes) -> dict[str, object]:
-    found = re.search(rb'<script type="application/json" id="data">(.*?)</script>', page)
-    assert found
-    data = json.loads(found[1])
+    match = re.search(rb'<script type="application/json" id="data">(.*?)</script>', page)
+    assert match
+    data = json.loads(match[1])
     assert isinstance(data, dict)
     return data
 
@@ -55,24 +55,24 @@ def test_report_contains_the_findings_of_the_batch(ran: Ran) -> None:
 
 
 def test_report_rejects_invalid_targets(ran: Ran, tmp_path: Path) -> None:
-    def refused(*words: str | Path) -> str:
+    def notes_of_refusal(*words: str | Path) -> str:
         return ran.codebatch("report", "--store", ran.store, *words, status=2).notes
 
-    assert f"cannot write 'r.html': there is no directory '{tmp_path}/none'" in refused(
+    assert f"cannot write 'r.html': there is no directory '{tmp_path}/none'" in notes_of_refusal(
         "-o", tmp_path / "none" / "r.html"
     )
-    assert "is not a file name" in refused("-o", tmp_path)
-    assert "is not a file name" in refused("-o", "")
+    assert "is not a file name" in notes_of_refusal("-o", tmp_path)
+    assert "is not a file name" in notes_of_refusal("-o", "")
     os.mkfifo(tmp_path / "pipe")
-    assert "is not a regular file" in refused("-o", tmp_path / "pipe")
-    assert "is not a regular file" in refused("-o", "/dev/fd/1"), "a pipe has no name in a directory"
+    assert "is not a regular file" in notes_of_refusal("-o", tmp_path / "pipe")
+    assert "is not a regular file" in notes_of_refusal("-o", "/dev/fd/1"), "the name of a pipe must be rejected"
     for name in ("store.json", "report.html"):
-        assert "is in the store" in refused("-o", ran.codebatch.directory / ran.store / name)
-    assert "--json cannot be used with -o -" in refused("-o", "-", "--json")
+        assert "is in the store" in notes_of_refusal("-o", ran.codebatch.directory / ran.store / name)
+    assert "--json cannot be used with -o -" in notes_of_refusal("-o", "-", "--json")
 
 
 def test_report_is_written_to_the_current_directory_by_default(ran: Ran, tmp_path: Path) -> None:
-    """A report is replaced, and no other file."""
+    """An earlier report is replaced, but no other file."""
     page = tmp_path / "codebatch-report.html"
     report = ("report", "--store", ran.store, "--batch", ran.batch_id)
     ended = ran.codebatch(*report, cwd=tmp_path)
@@ -82,8 +82,8 @@ def test_report_is_written_to_the_current_directory_by_default(ran: Ran, tmp_pat
     answer = ran.codebatch(*report, "--json", cwd=tmp_path).json
     assert (answer["path"], answer["bytes"]) == (page.name, page.stat().st_size)
     page.write_text("<html>written by hand</html>\n")
-    refused = ran.codebatch(*report, cwd=tmp_path, status=2).notes
-    assert "'codebatch-report.html' exists and is not a codebatch report" in refused
+    notes = ran.codebatch(*report, cwd=tmp_path, status=2).notes
+    assert "'codebatch-report.html' exists and is not a codebatch report" in notes
     assert page.read_text() == "<html>written by hand</html>\n"
     ran.codebatch(*report, "-o", page.name, cwd=tmp_path)
     assert b"codebatch report" in page.read_bytes()
@@ -160,12 +160,12 @@ def test_report_of_two_batches_shows_the_changes(codebatch: CommandLine) -> None
     codebatch("resume")
     since = _data(codebatch("report", "latest~1", "latest", "-o", "-").stdout)["since"]
     assert isinstance(since, dict)
-    assert [(each["state"], each["path"], each["line"], each["code"]) for each in since["findings"]] == [
+    assert [(row["state"], row["path"], row["line"], row["code"]) for row in since["findings"]] == [
         ("new", "a.py", 2, "F401"),
         ("fixed", "b.py", 1, "F401"),
     ]
     assert since["states"] == {"unchanged": 1, "new": 1, "fixed": 1}
-    assert [(each["name"], each["before"], each["after"]) for each in since["functions"]] == [("f", 3, 4)]
+    assert [(row["name"], row["before"], row["after"]) for row in since["functions"]] == [("f", 3, 4)]
     assert "give two batches" in codebatch("report", "latest", "-o", "-", status=2).notes
     assert "give two batches" in codebatch("report", "a", "b", "--batch", "latest", "-o", "-", status=2).notes
 

@@ -1,4 +1,4 @@
-"""`sql`: what it answers and in which forms, that it says when that is not all, and that it reaches nothing else."""
+"""`sql`: its answers and formats, the mark of incomplete answers, and its isolation from everything but the views."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def ask(ran: Ran, statement: str, *arguments: str, status: int = 0) -> Ended:
 @pytest.mark.parametrize("kind", ["file", "diagnostic", "metric", "symbol", "edge", "failure", "duplicate"])
 def test_view_of_a_kind_has_the_records_that_query_returns(ran: Ran, kind: str) -> None:
     fields = [row["column_name"] for row in ask(ran, f"describe {kind}", "--json").json["rows"]]
-    asked = ("query", "outputs", "--kind", kind, "--fields", ",".join(fields), "-o", "csv", "--store", "store")
-    found = [list(row) for row in csv.reader(io.StringIO(ran.codebatch(*asked).text))]
-    told = [list(row) for row in csv.reader(io.StringIO(ask(ran, f"from {kind}", "-o", "csv").text))]
-    assert (told[0], sorted(told[1:])) == (found[0], sorted(found[1:]))
+    command = ("query", "outputs", "--kind", kind, "--fields", ",".join(fields), "-o", "csv", "--store", "store")
+    expected = [list(row) for row in csv.reader(io.StringIO(ran.codebatch(*command).text))]
+    rows = [list(row) for row in csv.reader(io.StringIO(ask(ran, f"from {kind}", "-o", "csv").text))]
+    assert (rows[0], sorted(rows[1:])) == (expected[0], sorted(expected[1:]))
 
 
 def test_every_format_has_the_same_rows(ran: Ran) -> None:
@@ -65,7 +65,7 @@ def test_values_without_json_type_become_text_or_null(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told", "hint"),
+    ("statement", "problem", "hint"),
     [
         ("select * from symbols", "Table with name symbols does not exist", "did you mean 'symbol'?"),
         ("select nme from symbol", 'column "nme" not found', 'Candidate bindings: "name"'),
@@ -77,9 +77,11 @@ def test_values_without_json_type_become_text_or_null(ran: Ran) -> None:
         ("select '\ud800'", "not valid UTF-8", None),
     ],
 )
-def test_invalid_statement_fails_with_a_one_line_message(ran: Ran, statement: str, told: str, hint: str | None) -> None:
+def test_invalid_statement_fails_with_a_one_line_message(
+    ran: Ran, statement: str, problem: str, hint: str | None
+) -> None:
     error = ask(ran, statement.replace("\ud800", "\udcff"), "--json", status=2).error
-    assert told in error["message"]
+    assert problem in error["message"]
     assert "\n" not in error["message"]
     assert (error["hint"] or "").startswith(hint or "")
 
@@ -91,11 +93,11 @@ def test_time_with_zone_is_returned_or_its_cast_suggested(
     monkeypatch.chdir(ran.project)
     monkeypatch.setitem(sys.modules, "pytz", None)
     status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store), "-o", form])
-    told = capsys.readouterr()
-    if status == 2:  # Before DuckDB 2.0.1, which needs no pytz.
-        assert "cast the value to text" in told.err
+    output = capsys.readouterr()
+    if status == 2:  # DuckDB before 2.0.1 needs pytz.
+        assert "cast the value to text" in output.err
     else:
-        assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", told.out) is not None) == (0, True)
+        assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", output.out) is not None) == (0, True)
 
 
 def test_error_about_pytz_suggests_a_cast_to_text() -> None:
@@ -142,13 +144,13 @@ def test_sql_can_access_only_the_views(
     monkeypatch.chdir(ran.project)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     secret = write(tmp_path / "secret.csv", "secret\n")
-    asked = statement.format(secret, store=ran.store)
-    assert run_to_exit_status(cli, ["sql", asked, "--store", str(ran.store)]) == 2
+    filled_in = statement.format(secret, store=ran.store)
+    assert run_to_exit_status(cli, ["sql", filled_in, "--store", str(ran.store)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "secret\n" not in err
     assert secret.read_text() == "secret\n"
-    assert list(tmp_path.iterdir()) == [secret], "nothing was written, and no copy stays behind"
+    assert list(tmp_path.iterdir()) == [secret], "a file was written, or a copy was left behind"
 
 
 def test_sql_cannot_access_python_variables_or_change_settings(ran: Ran) -> None:
@@ -183,8 +185,8 @@ def test_sql_memory_is_limited(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys
         "codebatch.operations.queries.sql._DUCKDB_SETTINGS", {**_DUCKDB_SETTINGS, "memory_limit": "64MB"}
     )
     assert run_to_exit_status(cli, ["sql", "select list(i) from range(30000000) t(i)", "--store", str(ran.store)]) == 2
-    told, hint = capsys.readouterr().err.splitlines()
-    assert told.startswith("error: Out of Memory Error")
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error.startswith("error: Out of Memory Error")
     assert hint.startswith("hint: a query can use 2 GiB")
 
 

@@ -33,13 +33,13 @@ def test_summary_starts_with_line_counts_by_language(codebatch: CommandLine) -> 
 
 def test_summary_json_has_line_counts_of_text_files_by_language(codebatch: CommandLine) -> None:
     _run(codebatch)
-    found = codebatch("summary", "--json").json
-    assert found["lines"] == {
+    answer = codebatch("summary", "--json").json
+    assert answer["lines"] == {
         "javascript": {"files": 1, "code": 1, "comment": 3, "blank": 0},
         "markdown": {"files": 1, "code": 2, "comment": 0, "blank": 1},
         "python": {"files": 2, "code": 3, "comment": 5, "blank": 1},
     }
-    assert found["languages"] == {"binary": 1, "javascript": 1, "markdown": 1, "python": 2}
+    assert answer["languages"] == {"binary": 1, "javascript": 1, "markdown": 1, "python": 2}
 
 
 def test_summary_without_line_counts_shows_only_file_counts(codebatch: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""`ast` and `rules`: answers without a batch; stored trees."""
+"""`ast` and `rules`: answers without a batch, and stored trees."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_rules_test_reports_skipped_files(codebatch: CommandLine) -> None:
         "no-print: 2 examples, 0 failed",
     ]
     files = codebatch("rules", "test", "c.py", "a.js", "--json").json["files"]
-    assert [(each["path"], each["rules"]) for each in files] == [("c.py", 1), ("a.js", 0)]
+    assert [(file["path"], file["rules"]) for file in files] == [("c.py", 1), ("a.js", 0)]
 
 
 SLOW = """

@@ -1,4 +1,4 @@
-"""No false answers: what is incomplete, stale or of a part of the project is said to be (SPEC.md "Answers")."""
+"""Incomplete, stale and partial answers are marked as such (SPEC.md "Answers")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES = 240
 
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """A project whose second run got a SIGINT after its first commits; the first one is complete."""
+    """A project with a complete batch, and a second batch that was interrupted after its first commits."""
     codebatch = CommandLine(tmp_path_factory.mktemp("interrupted"))
     make_many(codebatch.directory, FILES)
     write(codebatch.directory / "codebatch.toml", "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n")
@@ -31,7 +31,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         return any(batch != complete and any((batch / "outcomes").glob("*.r1")) for batch in batches.glob("batch-*"))
 
     process = codebatch.start("run", ".", "--jobs", "1")
-    wait_until(has_begun, "the first commit")
+    wait_until(has_begun, "the first commit is published")
     process.send_signal(signal.SIGINT)
     codebatch.finish(process, status=130)
     return codebatch
@@ -66,10 +66,10 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 def test_every_answer_of_an_incomplete_batch_is_marked(interrupted: CommandLine, question: tuple[str, ...]) -> None:
     batch_id = interrupted("status", "--json").json["batch_id"]
     for quiet in ((), ("--quiet",)):
-        asked = interrupted(*question, *quiet, status=3)
-        (told,) = [line for line in asked.notes.splitlines() if line.startswith("incomplete: ")]
-        assert told.endswith(f"; resume it with: codebatch run --batch {batch_id}")
-        assert re.match(rf"incomplete: \d+ of {FILES + 1} files done, batch {batch_id} is [0-9.]+% done ", told)
+        ended = interrupted(*question, *quiet, status=3)
+        (note,) = [line for line in ended.notes.splitlines() if line.startswith("incomplete: ")]
+        assert note.endswith(f"; resume it with: codebatch run --batch {batch_id}")
+        assert re.match(rf"incomplete: \d+ of {FILES + 1} files done, batch {batch_id} is [0-9.]+% done ", note)
     answer = interrupted(*question, "--json", status=3).json
     assert answer["complete"] is False
     assert 0 <= answer["percent"] < 100
@@ -80,13 +80,13 @@ def test_every_answer_of_an_incomplete_batch_is_marked(interrupted: CommandLine,
 
 def test_empty_answer_of_an_incomplete_batch_is_not_final(interrupted: CommandLine) -> None:
     rows = interrupted("hotspots", "--json", status=3).json["rows"]
-    assert {row["dependents"] for row in rows} <= {None}, "who depends on whom is told at the end"
+    assert {row["dependents"] for row in rows} <= {None}, "dependents are known only at the end"
     assert "no errors so far (" in interrupted("errors", status=3).notes
     notes = interrupted("impact", "package1/module001.py", status=3).notes
     assert "no dependents found for package1/module001.py so far (" in notes
     notes = interrupted("query", "symbols", "--name", "nope", status=3).notes
     assert re.search(r"^no (matching )?symbols( \(searched [0-9,]+\))? so far \(", notes, re.MULTILINE), (
-        "nor of how many files"
+        "the note must not give a number of files"
     )
 
 
@@ -102,9 +102,9 @@ def test_references_are_incomplete_if_content_is_missing(codebatch: CommandLine)
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q", "--pipeline", "parse")
     codebatch.shell("rm .codebatch/objects/*.pack")
-    asked = codebatch("references", "x", "--json", status=3)
-    assert (asked.json["complete"], asked.json["percent"], asked.json["records"]) == (False, 0.0, [])
-    assert "incomplete: 1 file could not be read\n" in asked.notes
+    ended = codebatch("references", "x", "--json", status=3)
+    assert (ended.json["complete"], ended.json["percent"], ended.json["records"]) == (False, 0.0, [])
+    assert "incomplete: 1 file could not be read\n" in ended.notes
 
 
 def test_incomplete_batch_has_no_outputs_directory(interrupted: CommandLine) -> None:
@@ -146,7 +146,7 @@ def test_answers_of_the_only_executed_task_are_complete(codebatch: CommandLine) 
     codebatch("run", ".", "--task", "parse", "-q")
     assert codebatch("query", "outputs", "--task", "parse", "--kind", "file", "--json").records[0]["path"] == "a.py"
     assert codebatch("query", "outputs", "--kind", "file", "--json").records[0]["path"] == "a.py", (
-        "parse alone gives it"
+        "only parse returns these records"
     )
     assert codebatch("inspect", "a.py", "--kinds", "symbol", "--json", status=3).json["complete"] is False
     assert codebatch("errors", "--json", status=3).json["percent"] < 100
@@ -165,7 +165,7 @@ def fails_too(project):
 
 
 def test_answers_of_a_failed_task_are_incomplete(codebatch: CommandLine) -> None:
-    """`errors` and a question that asks for failures tell it themselves; any other answer would hide it."""
+    """`errors` and queries for failures show the failure themselves. Other answers would hide it."""
     write(codebatch.directory / "tools" / "own.py", FAILING)
     own = '[tasks.own]\npython = "tools/own.py:fails"\n[tasks.all]\npython = "tools/own.py:fails_too"\n'
     write(codebatch.directory / "codebatch.toml", own)
@@ -188,7 +188,7 @@ def test_answers_of_a_failed_task_are_incomplete(codebatch: CommandLine) -> None
     assert codebatch("impact", "good.py", "--json").records[0]["path"] == "bad.py"
 
 
-# --- a tree that changed since
+# --- Changed trees
 
 
 def stale_notes(ended: Ended) -> list[str]:
@@ -197,7 +197,7 @@ def stale_notes(ended: Ended) -> list[str]:
 
 @pytest.fixture
 def tree(codebatch: CommandLine) -> Path:
-    """A tree of three files that was run."""
+    """A tree of three files that was analysed."""
     root = codebatch.directory / "tree"
     for name in ("a.py", "src/b.py", "src/c.py"):
         write(root / name, "x = 1\n")
@@ -213,13 +213,13 @@ def test_changed_tree_is_reported_as_stale(codebatch: CommandLine, tree: Path) -
     write(tree / "a.py", "def broken(:\n")
     again = f"codebatch run {tree} --pipeline parse --exclude '*.tmp'"
     for question in (("errors",), ("summary",), ("inspect", "a.py"), ("references", "x"), ("files",)):
-        told = stale_notes(codebatch(*question))
-        assert told == [f"results are out of date (a.py changed); update them with: {again}"]
+        notes = stale_notes(codebatch(*question))
+        assert notes == [f"results are out of date (a.py changed); update them with: {again}"]
     assert codebatch("summary", "--json").json["stale"] is True
     quiet = codebatch("errors", "-q", "--json")
-    assert (quiet.json["stale"], len(stale_notes(quiet))) == (True, 1), "`-q` hides no truth"
+    assert (quiet.json["stale"], len(stale_notes(quiet))) == (True, 1), "`-q` must not hide the note"
     write(codebatch.directory / "codebatch.toml", "jobs = 'none'")
-    assert len(stale_notes(codebatch("errors"))) == 1, "a question does not fail for what it does not need"
+    assert len(stale_notes(codebatch("errors"))) == 1, "the configuration is not needed for this answer"
     (codebatch.directory / "codebatch.toml").unlink()
     codebatch.shell(f"{again} -q")
     assert stale_notes(codebatch("errors")) == []
@@ -229,9 +229,9 @@ def test_changed_tree_is_reported_as_stale(codebatch: CommandLine, tree: Path) -
 def test_stale_note_appears_if_the_current_directory_was_removed(codebatch: CommandLine, tree: Path) -> None:
     write(tree / "a.py", "def broken(:\n")
     batch = codebatch("batch", "show", "--json").json["batch_id"]
-    ask = f"codebatch errors --store {tree.parent}/.codebatch --batch {batch}"
-    asked = codebatch.shell(f"mkdir gone; cd gone; rmdir ../gone; {ask}")
-    assert len(stale_notes(asked)) == 1
+    command = f"codebatch errors --store {tree.parent}/.codebatch --batch {batch}"
+    ended = codebatch.shell(f"mkdir gone; cd gone; rmdir ../gone; {command}")
+    assert len(stale_notes(ended)) == 1
 
 
 CHANGES = {
@@ -283,8 +283,8 @@ def test_gitignore_of_the_repository_root_applies_to_staleness(codebatch: Comman
 
 def test_staleness_is_unknown_without_the_tree_or_the_cache(codebatch: CommandLine, tree: Path) -> None:
     tree.rename(tree.with_name("elsewhere"))
-    asked = codebatch("summary", "--json")
-    assert (asked.json["stale"], stale_notes(asked)) == (None, [])
+    ended = codebatch("summary", "--json")
+    assert (ended.json["stale"], stale_notes(ended)) == (None, [])
     tree.with_name("elsewhere").rename(tree)
     write(tree / "a.py", "y = 1\n")
     codebatch.shell("rm -r .codebatch/cache")
@@ -297,8 +297,8 @@ def test_batch_of_a_snapshot_becomes_stale(codebatch: CommandLine, tree: Path) -
     codebatch("run", "--batch", "latest", "-q")
     assert codebatch("summary", "--json").json["stale"] is False
     write(tree / "a.py", "y = 1\n")
-    (told,) = stale_notes(codebatch("errors"))
-    assert told.endswith(f"update them with: codebatch run {tree} --pipeline parse")
+    (note,) = stale_notes(codebatch("errors"))
+    assert note.endswith(f"update them with: codebatch run {tree} --pipeline parse")
 
 
 def test_staleness_of_a_superseded_batch_is_unknown(codebatch: CommandLine, tree: Path) -> None:
@@ -314,14 +314,14 @@ def test_later_snapshot_does_not_hide_a_change(codebatch: CommandLine, tree: Pat
     first = codebatch("status", "--json").json["batch_id"]
     write(tree / "a.py", "y = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
-    (told,) = stale_notes(codebatch("errors"))
-    assert told.startswith("results are out of date (files changed); update them with: codebatch run ")
+    (note,) = stale_notes(codebatch("errors"))
+    assert note.startswith("results are out of date (files changed); update them with: codebatch run ")
     codebatch("run", "tree", "-q", "--exclude", "*.tmp", "--pipeline", "parse")
     write(tree / "a.py", "x = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
-    (told,) = stale_notes(codebatch("errors"))
+    (note,) = stale_notes(codebatch("errors"))
     assert (
-        told == f"results are out of date (another batch has the current files); query that batch with --batch {first}"
+        note == f"results are out of date (another batch has the current files); query that batch with --batch {first}"
     )
     codebatch("run", "tree", "--exclude", "*.tmp", "--pipeline", "parse")
     assert stale_notes(codebatch("errors")) == []
@@ -332,16 +332,16 @@ def test_reverted_change_does_not_make_a_batch_stale(codebatch: CommandLine, tre
     write(tree / "src" / "b.py", "y = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
     write(tree / "a.py", "x = 1\n")
-    (told,) = stale_notes(codebatch("errors"))
-    assert told.startswith("results are out of date (src/b.py changed); ")
+    (note,) = stale_notes(codebatch("errors"))
+    assert note.startswith("results are out of date (src/b.py changed); ")
     write(tree / "src" / "b.py", "x = 1\n")
     assert codebatch("summary", "--json").json["stale"] is False
     write(tree / "src" / "b.py", "z = 1\n")
     assert codebatch("summary", "--json").json["stale"] is True
     write(tree / "src" / "b.py", "x = 1\n")
     write(tree / "new.py", "x = 1\n")
-    (told,) = stale_notes(codebatch("errors"))
-    assert told.startswith("results are out of date (new.py changed); ")
+    (note,) = stale_notes(codebatch("errors"))
+    assert note.startswith("results are out of date (new.py changed); ")
 
 
 @pytest.mark.parametrize("is_repository", [False, True])
@@ -358,9 +358,9 @@ def test_staleness_is_unknown_after_an_excluded_gitignore_changed(codebatch: Com
     assert codebatch("summary", "--json").json["stale"] is None
     codebatch(*run)
     assert codebatch("summary", "--json").json["stale"] is False
-    assert [each["path"] for each in codebatch("files", "--json").records] == ["a.py"]
+    assert [record["path"] for record in codebatch("files", "--json").records] == ["a.py"]
     ignore.unlink()
-    assert codebatch("summary", "--json").json["stale"] is True, "b.py is new to a directory that changed"
+    assert codebatch("summary", "--json").json["stale"] is True, "b.py appears in a directory that changed"
 
 
 def test_removed_nested_repository_makes_a_batch_stale(codebatch: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""What was found for one tree answers for an equal one in a batch of its own (SPEC.md "Batches", adopts)."""
+"""Results of one tree are used for an equal tree, in a separate batch (SPEC.md "Batches", adopts)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SOUND, BROKEN = "import os\n\nprint(os)\n", "x = (\n"
 
 
 @pytest.fixture
-def two(codebatch: CommandLine) -> CommandLine:
-    """Two equal projects and a store that is neither's; the first was run."""
+def two_projects(codebatch: CommandLine) -> CommandLine:
+    """Two equal projects and a shared store. Only the first project was analysed."""
     for name in ("one", "two"):
         write(codebatch.directory / name / "m.py", SOUND)
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
@@ -21,21 +21,21 @@ def two(codebatch: CommandLine) -> CommandLine:
     return codebatch
 
 
-def test_equal_tree_elsewhere_gets_its_own_batch(two: CommandLine) -> None:
-    here = two.directory / "two"
-    ended = two("run", ".", "--json", cwd=here).json
+def test_equal_tree_elsewhere_gets_its_own_batch(two_projects: CommandLine) -> None:
+    here = two_projects.directory / "two"
+    ended = two_projects("run", ".", "--json", cwd=here).json
     assert ended["action"] == "up to date"
-    assert two("inspect", str(here / "m.py"), "--json", "--explain", cwd=here).json["stale"] is False
+    assert two_projects("inspect", str(here / "m.py"), "--json", "--explain", cwd=here).json["stale"] is False
     write(here / "m.py", BROKEN)
-    answer = two("summary", "--json", cwd=here).json
+    answer = two_projects("summary", "--json", cwd=here).json
     assert (answer["batch_id"], answer["stale"]) == (ended["batch_id"], True)
-    notes = two("errors", cwd=here).notes
+    notes = two_projects("errors", cwd=here).notes
     assert f"update them with: codebatch run {here}\n" in notes
     assert "where the current directory is not" not in notes
 
 
 def test_latest_batch_is_of_the_tree_that_was_run_last(codebatch: CommandLine) -> None:
-    """As when a branch is left and come back to."""
+    """This happens when a user switches to another branch and back."""
     for text in (SOUND, BROKEN, SOUND):
         write(codebatch.directory / "m.py", text)
         codebatch("run", ".", status=0)
@@ -44,7 +44,7 @@ def test_latest_batch_is_of_the_tree_that_was_run_last(codebatch: CommandLine) -
     assert "stale" not in answer.notes
     assert len(codebatch("batch", "list", "--json").json) == 3
     codebatch("run", ".")
-    assert len(codebatch("batch", "list", "--json").json) == 3, "it is the latest by now"
+    assert len(codebatch("batch", "list", "--json").json) == 3, "a batch that is the latest must not be adopted again"
 
 
 def test_up_to_date_run_of_other_paths_becomes_the_latest(codebatch: CommandLine) -> None:
@@ -67,26 +67,26 @@ def test_batch_stores_its_own_patterns_if_they_select_the_same_files(codebatch: 
     assert codebatch("summary", "--json").json["stale"] is True
 
 
-def test_adopted_batch_resumes_without_the_original_batch(two: CommandLine) -> None:
-    heal = f"    assert os.path.exists({str(two.directory / 'healed')!r})\n    return []\n"
-    write_own_task(two.directory, "judge", f"import os\ndef task(file):\n{heal}")
-    first = two("run", "one", "--json", status=3).json["batch_id"]
-    two("run", "two", status=3)
-    here = two.directory / "two"
-    second = two("batch", "show", "--json", cwd=here).json["batch_id"]
+def test_adopted_batch_resumes_without_the_original_batch(two_projects: CommandLine) -> None:
+    heal = f"    assert os.path.exists({str(two_projects.directory / 'healed')!r})\n    return []\n"
+    write_own_task(two_projects.directory, "judge", f"import os\ndef task(file):\n{heal}")
+    first = two_projects("run", "one", "--json", status=3).json["batch_id"]
+    two_projects("run", "two", status=3)
+    here = two_projects.directory / "two"
+    second = two_projects("batch", "show", "--json", cwd=here).json["batch_id"]
     assert second != first
-    shutil.rmtree(two.directory / "store" / "batches" / first)
-    assert "AssertionError" in two("errors", cwd=here).text
-    write(two.directory / "healed", "")
-    assert two("resume", "--json", cwd=here).json["status"] == "COMPLETED"
-    assert two("summary", "--json", cwd=here).json["complete"] is True
+    shutil.rmtree(two_projects.directory / "store" / "batches" / first)
+    assert "AssertionError" in two_projects("errors", cwd=here).text
+    write(two_projects.directory / "healed", "")
+    assert two_projects("resume", "--json", cwd=here).json["status"] == "COMPLETED"
+    assert two_projects("summary", "--json", cwd=here).json["complete"] is True
 
 
-def test_pending_batch_of_an_equal_tree_is_completed_and_adopted(two: CommandLine) -> None:
-    write(two.directory / "one" / "n.py", SOUND)
-    two("batch", "init", "--snapshot", two("snapshot", "one", "--json").json["snapshot_id"])
-    write(two.directory / "two" / "n.py", SOUND)
-    ended = two("run", "two", "--json").json
-    shown = two("batch", "show", "--json", cwd=two.directory / "two").json
-    assert (shown["batch_id"], shown["source"]) == (ended["batch_id"], str(two.directory / "two"))
+def test_pending_batch_of_an_equal_tree_is_completed_and_adopted(two_projects: CommandLine) -> None:
+    write(two_projects.directory / "one" / "n.py", SOUND)
+    two_projects("batch", "init", "--snapshot", two_projects("snapshot", "one", "--json").json["snapshot_id"])
+    write(two_projects.directory / "two" / "n.py", SOUND)
+    ended = two_projects("run", "two", "--json").json
+    shown = two_projects("batch", "show", "--json", cwd=two_projects.directory / "two").json
+    assert (shown["batch_id"], shown["source"]) == (ended["batch_id"], str(two_projects.directory / "two"))
     assert (shown["status"], ended["status"]) == ("COMPLETED", "COMPLETED")

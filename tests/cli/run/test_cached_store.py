@@ -1,4 +1,4 @@
-"""The store in GitHub's actions/cache: the very steps of `codebatch help ci`, with `tar` as that action calls it."""
+"""The store in GitHub's actions/cache: the steps of `codebatch help ci`, with the `tar` options of this action."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgs
 
 
 class Runner:
-    """A machine of CI: each job checks out at another place, restores the cache, and saves it under a new key."""
+    """A CI machine. Each job checks out at another path, restores the cache, and saves it under a new key."""
 
     def __init__(self, codebatch: CommandLine) -> None:
         recipe = re.search(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -27,18 +27,20 @@ class Runner:
         self._command, self._check = re.findall(r"^- run: (codebatch .*)$", recipe[1], re.MULTILINE)
         (key,) = re.findall(r"^ +key: (.*)$", recipe[1], re.MULTILINE)
         (restored,) = re.findall(r"^ +restore-keys: (.*)$", recipe[1], re.MULTILINE)
-        assert key == restored + "${{ github.sha }}", "new for each commit, and the latest of others is restored"
+        assert key == restored + "${{ github.sha }}", (
+            "each commit needs a new key, and the latest cache must be restored"
+        )
         self._codebatch = codebatch
         self.origin = codebatch.directory / "origin"
         self._jobs = 0
 
     def commit(self) -> None:
-        """What lies in the repository is committed."""
+        """Commit all files of the repository."""
         for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "x")):
             subprocess.run([*_GIT, *arguments], cwd=self.origin, check=True)
 
     def job(self, *more: str) -> Ended:
-        """What the command says; the checkout is gone afterwards."""
+        """Run a job and return the output of its command. The checkout is removed afterwards."""
         self._jobs += 1
         checkout = self._codebatch.directory / f"runner-{self._jobs}" / "work"
         subprocess.run([*_GIT, "clone", "-q", self.origin, checkout], check=True)

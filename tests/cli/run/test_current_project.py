@@ -1,4 +1,4 @@
-"""Every command acts on the project that the user stands in (SPEC.md "Projects"), whatever else shares its store."""
+"""Commands act on the project of the current directory (SPEC.md "Projects"), even if other projects share its store."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.cli.test_interface import MORE_WORDS, commands_alone
 from tests.support.command_line import CommandLine, wait_until, write
 
 WITHOUT_A_DEFAULT = {"run", "ast", "pin", "unpin"}
-"""`run` and `ast` are of the tree, the others of a batch that must be named."""
+"""`run` and `ast` act on the tree, the others on a batch that must be named."""
 NAMED_STORE_REFUSED = {"resume"}
-"""Commands of a store that was named are run only if the batch is named too."""
+"""If the store is named, these commands run only if the batch is named too."""
 OF_RUNNING_BATCHES = {"cancel", "work-pause", "work-set", "work-skip", "work-unpause"}
 NEEDS_NO_BATCH = {"rules-show", "gate-run", "gate-bundle"}
-"""They answer without a batch too, and say what is not known."""
+"""These commands also answer without a batch, and report what is unknown."""
 FILE = "src/main.py"
 SPEC = Path(__file__).parents[3] / "SPEC.md"
 BATCH_ID = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}")
@@ -30,7 +30,7 @@ BATCH_ID = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A store that several checkouts share, and the ids of the batches that the first of them has."""
+    """A store that several checkouts share, and the IDs of the first checkout's batches."""
 
     store: Path
     here: Path
@@ -52,7 +52,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
         codebatch.shell(f"git init -q {name}")
         if name == "unknown":
             continue
-        # Twice, so that there are two sides to compare.
+        # Comparisons need two batches.
         analyses = [codebatch("run", ".", *again, "--json", cwd=tree).json for again in ((), ("--again",))]
         codebatch("work", "run", "-q", cwd=tree, status=3)
         ids[name] = [analyses[-1]["batch_id"], codebatch("status", "--json", cwd=tree).json["batch_id"]]
@@ -68,7 +68,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
 
 
 def commands_that_take_a_batch() -> dict[str, str]:
-    """The kind of batch that each command takes by default, by the name of its answer: `analysis`, `work` or `any`."""
+    """Return the kind of batch that each command uses by default: `analysis`, `work` or `any`."""
     kinds: dict[str, str] = {}
     for names, accepted, latest in rows():
         if accepted in ("analyses", "work batches", "any kind", "any kind, by id"):
@@ -77,18 +77,18 @@ def commands_that_take_a_batch() -> dict[str, str]:
 
 
 def test_every_command_that_accepts_a_batch_is_in_the_table() -> None:
-    described = json.loads(_api())["commands"]
-    asked = [
-        {name.replace(" ", "-") for name in (each["name"], *each["aliases"])}
-        for each in described
-        if any("--batch" in option["names"] for option in each["options"])
-        or any("BATCH" in argument["name"] for argument in each["arguments"])
+    described = json.loads(_describe_api())["commands"]
+    names_of_commands = [
+        {name.replace(" ", "-") for name in (command["name"], *command["aliases"])}
+        for command in described
+        if any("--batch" in option["names"] for option in command["options"])
+        or any("BATCH" in argument["name"] for argument in command["arguments"])
     ]
     known = commands_that_take_a_batch().keys()
-    assert [names for names in asked if not names & known] == []
+    assert [names for names in names_of_commands if not names & known] == []
 
 
-def _api() -> str:
+def _describe_api() -> str:
     import contextlib
     import io
 
@@ -125,28 +125,34 @@ def test_latest_batch_of_the_current_project_is_the_default(
 ) -> None:
     kind = commands_that_take_a_batch()[name]
     batch = shared.analysis if kind == "analysis" else shared.work
-    told: list[object] = []
+    answers: list[object] = []
     for words in (words_without_a_batch(name), words_with_a_batch(name, batch)):
-        store = tmp_path / f"store{len(told)}"
+        store = tmp_path / f"store{len(answers)}"
         shutil.copytree(shared.store, store, symlinks=True)
-        place = tmp_path / f"made{len(told)}"
-        place.mkdir()
+        output_directory = tmp_path / f"made{len(answers)}"
+        output_directory.mkdir()
         monkeypatch.chdir(shared.here)
-        words = [str(place / word) if word in ("made", "made.json") else word for word in words]
+        words = [str(output_directory / word) if word in ("made", "made.json") else word for word in words]
         status = run_to_exit_status(cli, [*words, "--store", str(store), "--json", "-q"])
         out, err = capsys.readouterr()
-        if name == "check" and status == 0:  # Its base is chosen by itself too, unless it is named.
-            told.append(json.loads(out)["head"])
+        if name == "check" and status == 0:  # `check` also chooses its base itself, unless a base is named.
+            answers.append(json.loads(out)["head"])
             continue
-        told.append((status, _comparable(out, shared, store, place), _comparable(err, shared, store, place)))
-    without, named = told
+        answers.append(
+            (
+                status,
+                _comparable(out, shared, store, output_directory),
+                _comparable(err, shared, store, output_directory),
+            )
+        )
+    without, named = answers
     assert without == named
 
 
-def _comparable(text: str, shared: Shared, store: Path, place: Path) -> str:
-    """A text without what differs from one call to the next: places, times, ids of batches that are made."""
-    text = text.replace(str(store), "STORE").replace(str(place), "MADE")
-    text = BATCH_ID.sub(lambda found: found[0] if found[0] in (shared.analysis, shared.work) else "BATCH", text)
+def _comparable(text: str, shared: Shared, store: Path, output_directory: Path) -> str:
+    """Replace everything that differs between calls: places, times, and IDs of new batches."""
+    text = text.replace(str(store), "STORE").replace(str(output_directory), "MADE")
+    text = BATCH_ID.sub(lambda match: match[0] if match[0] in (shared.analysis, shared.work) else "BATCH", text)
     return re.sub(r'"(seconds|duration_ms|at|why|created_at|size|n)": [^\n]*', r'"\1"', text)
 
 
@@ -157,8 +163,8 @@ def test_project_without_batch_gets_an_error_that_lists_other_projects(
     shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     monkeypatch.chdir(shared.unknown)
-    made = str(tmp_path / "made")
-    words = [made if word in ("made", "made.json") else word for word in words_without_a_batch(name)]
+    output_path = str(tmp_path / "made")
+    words = [output_path if word in ("made", "made.json") else word for word in words_without_a_batch(name)]
     status = run_to_exit_status(cli, [*words, "--store", str(shared.store), "--json", "-q"])
     out, err = capsys.readouterr()
     error = json.loads(err.splitlines()[-1])["error"]
@@ -171,12 +177,12 @@ def test_project_without_batch_gets_an_error_that_lists_other_projects(
     assert str(shared.unknown) in error["message"]
     assert str(shared.elsewhere) in error["hint"]
     assert str(shared.here) in error["hint"]
-    assert "--batch" not in error["hint"], "not every command has it"
-    assert not Path(made).exists()
+    assert "--batch" not in error["hint"], "the hint has an option that not every command accepts"
+    assert not Path(output_path).exists()
 
 
 def test_only_project_below_is_the_default_outside_of_git(codebatch: CommandLine) -> None:
-    """As for a user who unpacks two archives, and analyses one and then the other from above."""
+    """A user may unpack two archives, and analyse one after the other from their common parent."""
     for name in ("one", "two"):
         write(codebatch.directory / name / "a.py", "import os\n")
     one = codebatch("run", "one", "--json").json["batch_id"]
@@ -201,7 +207,7 @@ def test_answer_of_another_project_is_marked_even_with_quiet(shared: Shared, tmp
 
 
 def make_worktrees(codebatch: CommandLine, *names: str) -> Path:
-    """A git work tree of one module, and linked ones by their paths."""
+    """Create a git work tree with one module, and linked work trees at the given paths. Return the main work tree."""
     main = codebatch.directory / "main"
     write(main / "m.py", "def one():\n    return 1\n")
     identity = "git -c user.name=x -c user.email=x@y"
@@ -227,7 +233,7 @@ def test_linked_worktree_uses_the_store_of_the_main_worktree(codebatch: CommandL
 
 
 def test_resume_does_not_run_commands_of_another_worktree(codebatch: CommandLine) -> None:
-    """`resume` in one tree never runs the commands of another."""
+    """`resume` in one tree never runs the commands of another tree."""
     main = make_worktrees(codebatch, "../linked")
     linked = codebatch.directory / "linked"
     for tree in (main, linked):
@@ -244,22 +250,24 @@ def test_nested_linked_worktrees_are_excluded_from_the_project(codebatch: Comman
     main = make_worktrees(codebatch, ".claude/worktrees/agent1", ".claude/worktrees/agent2")
     ended = codebatch("run", "--json", cwd=main)
     assert ended.json["files"] == 1
-    told = "linked work trees of this repository are excluded: .claude/worktrees/agent1 and 1 more\n"
-    assert told in ended.notes
+    note = "linked work trees of this repository are excluded: .claude/worktrees/agent1 and 1 more\n"
+    assert note in ended.notes
     why = codebatch("files", "--why", ".claude/worktrees/agent1/m.py", "--json", cwd=main).json
     assert why["rule"] == ".claude/worktrees/agent1 is a linked work tree of this repository"
     codebatch.shell("cd main && git worktree add -q .agents/3 HEAD")
-    assert codebatch("summary", "--json", cwd=main).json["stale"] is False, "one more is no change"
+    assert codebatch("summary", "--json", cwd=main).json["stale"] is False, (
+        "another linked work tree made the batch stale"
+    )
     inside = main / ".claude" / "worktrees" / "agent1"
     assert codebatch("def", "one", "--json", cwd=inside, status=3).error["code"] == "no_batch"
     assert codebatch("run", "--json", cwd=inside).json["executed"] == 0
     assert codebatch("def", "one", "--json", cwd=inside).json["project"] == str(inside)
     codebatch.shell("git init -q main/nested && echo 'x = 1' > main/nested/n.py")
-    assert codebatch("run", "--json", cwd=main).json["files"] == 2, "another repository is a part, as git has it"
+    assert codebatch("run", "--json", cwd=main).json["files"] == 2, "a nested repository must be part of the project"
 
 
 def test_linked_worktrees_inside_a_submodule_are_excluded(codebatch: CommandLine) -> None:
-    """The `.git` of a submodule is a file too, as is that of `git init --separate-git-dir`."""
+    """The `.git` of a submodule is a file, like that of `git init --separate-git-dir`."""
     main = make_worktrees(codebatch)
     add = "git -c protocol.file.allow=always submodule -q add ../main sub && git -C sub worktree add -q .agents/1 HEAD"
     codebatch.shell(f"git init -q outer && cd outer && {add}")
@@ -267,12 +275,12 @@ def test_linked_worktrees_inside_a_submodule_are_excluded(codebatch: CommandLine
     sub = codebatch.directory / "outer" / "sub"
     for tree in (sub, sub.parent, main):
         codebatch("run", "-q", cwd=tree)
-        (found,) = codebatch("def", "one", "--json", cwd=tree).records
-        assert found["path"] == ("sub/m.py" if tree == sub.parent else "m.py")
+        (record,) = codebatch("def", "one", "--json", cwd=tree).records
+        assert record["path"] == ("sub/m.py" if tree == sub.parent else "m.py")
 
 
 def test_forged_git_file_does_not_lead_to_a_store(codebatch: CommandLine) -> None:
-    """Anybody can write a `.git` file; only the owner of the repository can have it name that file in turn."""
+    """Anybody can write a `.git` file, but only the owner of the repository can make it refer back to that file."""
     main = make_worktrees(codebatch, "../linked")
     codebatch("run", "-q", cwd=main)
     forged = codebatch.directory / "forged"
@@ -292,7 +300,7 @@ def test_store_above_the_project_is_used_only_if_given(codebatch: CommandLine) -
     error = codebatch("findings", "--json", status=4, cwd=project).error
     assert (error["code"], f"--store {above}" in error["hint"]) == ("store_not_found", True)
     assert f"the store {above} above this project is not used; " in codebatch("run", cwd=project).notes
-    assert "above" not in codebatch("run", cwd=project).notes, "it is named once"
+    assert "above" not in codebatch("run", cwd=project).notes, "the hint about the unused store was repeated"
     assert codebatch("batch", "list", "--json").json == []
 
 
@@ -318,13 +326,15 @@ def test_store_is_not_created_in_a_home_or_shared_directory(tmp_path: Path, is_h
         assert error["message"] == f"will not create a store in {place} unless --store gives this location"
     assert not (place / ".codebatch").exists()
     line("run", "-q", "--store", ".codebatch")
-    assert line("findings", "--json", status=4).error["code"] == "store_not_found", "nor is one found there"
+    assert line("findings", "--json", status=4).error["code"] == "store_not_found", (
+        "a store in this place was used without its name"
+    )
     assert line("run", "sub", "--json").json["files"] == 1
     assert (place / "sub" / ".codebatch").is_dir()
 
 
 def test_hints_without_a_store_are_valid_commands(tmp_path: Path) -> None:
-    """In a home directory that is a git work tree (dotfiles), with a project below that is none of its own."""
+    """The home directory is a git work tree (dotfiles). A project below it is not a repository."""
     line = CommandLine(tmp_path, {"HOME": str(tmp_path)})
     write(tmp_path / "project" / "m.py", "import os\n")
     line.shell("git init -q .")
@@ -394,17 +404,22 @@ def test_latest_snapshot_is_of_the_current_project(codebatch: CommandLine) -> No
     assert f"belongs to project {codebatch.directory}/one, not to the current project {here}\n" in named.notes
     write(here / "m.py", "import one\n")
     codebatch("run", "-q", cwd=here)
-    assert codebatch("snapshot", "show", "--json", cwd=here).json["snapshot_id"] == ids["one"], "the trees are equal"
+    assert codebatch("snapshot", "show", "--json", cwd=here).json["snapshot_id"] == ids["one"], (
+        "equal trees have the same snapshot"
+    )
 
 
 def test_removed_current_directory_has_no_default_batch(codebatch: CommandLine) -> None:
-    """As after `git worktree remove`. A store that is named has batches of other projects alone."""
+    """The directory may have been removed by `git worktree remove`.
+
+    The named store has only batches of other projects.
+    """
     write(codebatch.directory / "m.py", "import os\n")
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
     batch = codebatch("run", ".", "--json").json["batch_id"]
     for words in ("findings", "status", "diff", "batch show latest", "findings --batch latest"):
-        removed = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch {words} --json", status=3)
-        error = removed.error
+        ended = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch {words} --json", status=3)
+        error = ended.error
         assert (error["code"], error["message"]) == (
             "no_batch",
             "the current directory no longer exists",
@@ -415,7 +430,7 @@ def test_removed_current_directory_has_no_default_batch(codebatch: CommandLine) 
 
 
 def test_checkouts_that_share_a_store_get_their_own_answers(codebatch: CommandLine) -> None:
-    """Whatever the others ran last, and also where a run found nothing to do."""
+    """The answers do not depend on later runs of other checkouts, even if a run has nothing to do."""
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
     names = ("one", "two", "three", "four", "five")
     for name in names:

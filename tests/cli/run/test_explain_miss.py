@@ -1,4 +1,4 @@
-"""`explain-miss` tells why each result was executed, as the runs before it had it."""
+"""`explain-miss` explains for each result why it was executed, by comparison with earlier runs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def project(codebatch: CommandLine) -> CommandLine:
 
 
 def explain(codebatch: CommandLine, *words: str) -> dict[str, tuple[int, int, dict[str, int]]]:
-    """By task: executed, taken over, and by the fields that differ how many results."""
+    """Return by task: the number of executed and of reused results, and counts by the fields that differ."""
     answer: dict[str, Any] = codebatch("explain-miss", "--json", *words).json
     return {
         task["task"]: (
             task["executed"],
             task["reused"],
             {
-                ", ".join(f"{each['field']} {each['name']}".strip() for each in reason["differences"]): reason["count"]
+                ", ".join(
+                    f"{difference['field']} {difference['name']}".strip() for difference in reason["differences"]
+                ): reason["count"]
                 for reason in task["reasons"]
             },
         )
@@ -50,16 +52,16 @@ def test_explain_miss_lists_the_differences_of_each_task(project: CommandLine) -
     os.chmod(tree / "m02.py", 0o755)
     write(tree / "new.py", "")
     write(tree / ".gitattributes", "m03.py linguist-generated\n")
-    ran = project("run", "tree", "--json").json
-    told = explain(project)
+    answer = project("run", "tree", "--json").json
+    explained = explain(project)
     one_each = {"object": 1, "executable": 1, "context attributes": 1, "path": 2}
     for task in ("parse", "analyze", "symbols"):
-        assert told[task] == (5, FILES - 3, one_each), task
+        assert explained[task] == (5, FILES - 3, one_each), task
     of_lint = {f"config off, {field}": count for field, count in one_each.items()}
-    assert told["lint"] == (FILES + 2, 0, {"config off": FILES - 3, **of_lint})
-    assert told["duplicates"] == (1, 0, {"tree": 1})
-    of_files = [told[task] for task in ("parse", "analyze", "symbols", "lint")]
-    assert (sum(one[0] for one in of_files), sum(one[1] for one in of_files)) == (ran["executed"], ran["reused"])
+    assert explained["lint"] == (FILES + 2, 0, {"config off": FILES - 3, **of_lint})
+    assert explained["duplicates"] == (1, 0, {"tree": 1})
+    of_files = [explained[task] for task in ("parse", "analyze", "symbols", "lint")]
+    assert (sum(one[0] for one in of_files), sum(one[1] for one in of_files)) == (answer["executed"], answer["reused"])
     assert explain(project, "m01.py", "--task", "lint") == {"lint": (1, 0, {"config off, object": 1})}
     assert explain(project, "latest", "m04.py", "--task", "parse") == {"parse": (0, 1, {})}
     lines = project("explain-miss", "--task", "lint").lines
@@ -76,16 +78,18 @@ def _damage_plan(batch: Path) -> None:
     write(batch / "plan.json", "{}")
 
 
-@pytest.mark.parametrize(("harm", "told"), [(_remove_batch, "gone"), (_damage_plan, "damaged")])
+@pytest.mark.parametrize(("harm", "problem"), [(_remove_batch, "gone"), (_damage_plan, "damaged")])
 def test_explain_miss_reports_an_unreadable_base_as_unknown(
-    project: CommandLine, harm: Callable[[Path], None], told: str
+    project: CommandLine, harm: Callable[[Path], None], problem: str
 ) -> None:
     write(project.directory / "tree" / "m01.py", "import sys\n")
     project("run", "tree")
     harm(min(project.directory.glob(".codebatch/batches/batch-*")))
     (parse,) = project("explain-miss", "--task", "parse", "--json").json["tasks"]
     assert (parse["executed"], parse["reused"]) == (1, FILES - 1)
-    assert [each["differences"][0]["field"] for each in parse["reasons"]] == ["unknown"], "of a part it is not known"
+    assert [reason["differences"][0]["field"] for reason in parse["reasons"]] == ["unknown"], (
+        "the reason must be unknown"
+    )
     (lint,) = project("explain-miss", "m01.py", "--task", "lint", "--json").json["tasks"]
     assert (lint["executed"], lint["reasons"][0]["differences"][0]["field"]) == (0, "unknown")
     project("run", "tree", "--again")
@@ -108,18 +112,18 @@ def test_explain_miss_of_a_settled_batch_does_not_need_its_bases(project: Comman
     project("run", "tree")
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
     project("run", "tree")
-    told = explain(project)
-    assert (told["parse"], told["duplicates"]) == ((0, FILES, {}), (0, 1, {}))
-    assert told["lint"] == (FILES, 0, {"config off": FILES})
+    explained = explain(project)
+    assert (explained["parse"], explained["duplicates"]) == ((0, FILES, {}), (0, 1, {}))
+    assert explained["lint"] == (FILES, 0, {"config off": FILES})
     for batch in project.directory.glob(".codebatch/batches/*"):
-        shutil.rmtree(batch / "outcomes", ignore_errors=True)  # Older ones are settled.
+        shutil.rmtree(batch / "outcomes", ignore_errors=True)  # Older batches are settled already.
         shutil.rmtree(batch / "results", ignore_errors=True)
-    assert explain(project) == told
+    assert explain(project) == explained
     assert explain(project, "latest~1", "--task", "parse") == {"parse": (1, FILES - 1, {"object": 1})}
     for batch in sorted(project.directory.glob(".codebatch/batches/*"))[:-1]:
         shutil.rmtree(batch)
-    assert explain(project)["parse"][:2] == told["parse"][:2]
-    assert explain(project)["lint"][:2] == told["lint"][:2]
+    assert explain(project)["parse"][:2] == explained["parse"][:2]
+    assert explain(project)["lint"][:2] == explained["lint"][:2]
 
 
 def test_explain_miss_reports_failed_results_and_reruns(codebatch: CommandLine) -> None:
@@ -129,8 +133,8 @@ def test_explain_miss_reports_failed_results_and_reruns(codebatch: CommandLine) 
     task = first_failed(codebatch)
     write(codebatch.directory / "tree" / "c.py", "")
     codebatch("run", "tree", "--json")
-    (told,) = codebatch("explain-miss", "a.py", "--task", task, "--json").json["tasks"]
-    assert told["reasons"][0]["differences"] == [{"field": "result", "name": "", "old": "failed", "new": None}]
+    (explained,) = codebatch("explain-miss", "a.py", "--task", task, "--json").json["tasks"]
+    assert explained["reasons"][0]["differences"] == [{"field": "result", "name": "", "old": "failed", "new": None}]
     write(codebatch.directory / "tree" / "a.py", "import sys\n" * 15_000)
     codebatch("run", "tree", "--file-seconds", "0.01", status=3)
     task = first_failed(codebatch)
@@ -140,7 +144,7 @@ def test_explain_miss_reports_failed_results_and_reruns(codebatch: CommandLine) 
 
 
 def first_failed(codebatch: CommandLine) -> str:
-    """The first task that failed at a file: where a limit of time is met, it is whichever was at work."""
+    """Return the first task that failed for a file. A time limit may hit any of them."""
     failed = (str(row["task_id"]) for row in codebatch("tasks", "--json").json if row["files_failed"])
     return next(failed)
 

@@ -1,4 +1,4 @@
-"""What `run` says first: what matters of a tree, on one screen, in any language; and where to look next."""
+"""The first screen of `run`: the main findings of a tree on one screen, and commands that show more."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FOUND = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """A tree that was run, with something to say of each kind."""
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A tree with something to show in each section, and its batch."""
     codebatch = CommandLine(tmp_path_factory.mktemp("found"))
     for path, content in FOUND.items():
         write(codebatch.directory / path, content)
@@ -33,8 +33,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_run_prints_highlights_and_next_commands(found: CommandLine) -> None:
-    ended = found("run", ".")
+def test_run_prints_highlights_and_next_commands(analysed: CommandLine) -> None:
+    ended = analysed("run", ".")
     assert ended.lines[0].startswith("8 files in ")
     assert ended.lines[0].endswith(" s (up to date): python 6, c 1, javascript 1")
     assert ended.lines[1:] == [
@@ -58,24 +58,24 @@ def test_run_prints_highlights_and_next_commands(found: CommandLine) -> None:
     assert ended.notes.splitlines()[-1] == "next: codebatch findings"
 
 
-def test_every_command_that_run_suggests_prints_output(found: CommandLine) -> None:
-    for line in found("run", ".").lines[1:]:
+def test_every_command_that_run_suggests_prints_output(analysed: CommandLine) -> None:
+    for line in analysed("run", ".").lines[1:]:
         if ": codebatch " in line:
-            assert found.shell(line.rpartition(": ")[2]).stdout, line
+            assert analysed.shell(line.rpartition(": ")[2]).stdout, line
 
 
 def test_caches_of_the_first_screen_have_known_names(codebatch: CommandLine) -> None:
     write(codebatch.directory / "app.py", HARD)
     codebatch.shell("git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1")
     codebatch("run", ".")
-    kept = {path.name.partition("-")[0] for path in (codebatch.directory / ".codebatch" / "cache").iterdir()}
-    assert {"churn", "headline", "stat"} <= kept
+    prefixes = {path.name.partition("-")[0] for path in (codebatch.directory / ".codebatch" / "cache").iterdir()}
+    assert {"churn", "headline", "stat"} <= prefixes
     assert codebatch("gate-run", "no-foreign-files").lines[0].startswith("passed")
 
 
 @pytest.mark.parametrize(("columns", "marked"), [(20, 0), (40, 1), (80, 2)])
-def test_first_screen_fits_the_terminal(found: CommandLine, columns: int, marked: int) -> None:
-    shown, _ = on_a_terminal(found, "run", ".", "-q", columns=columns, NO_COLOR="1")
+def test_first_screen_fits_the_terminal(analysed: CommandLine, columns: int, marked: int) -> None:
+    shown, _ = on_a_terminal(analysed, "run", ".", "-q", columns=columns, NO_COLOR="1")
     lines = shown.splitlines()
     assert len(lines) <= 22
     assert all(len(line) <= columns or len(line.removesuffix("…").split()) == 1 for line in lines), lines
@@ -84,8 +84,8 @@ def test_first_screen_fits_the_terminal(found: CommandLine, columns: int, marked
     assert len(carets) == marked
 
 
-def test_run_json_has_the_headline(found: CommandLine) -> None:
-    answer = found("run", ".", "--json").json
+def test_run_json_has_the_headline(analysed: CommandLine) -> None:
+    answer = analysed("run", ".", "--json").json
     headline = answer["headline"]
     assert (answer["status"], answer["files"]) == ("COMPLETED", 8)
     assert headline["findings"][0]["findings"][0]["message"] == "Undefined name `undefined_name`"
@@ -103,11 +103,11 @@ def test_unparsed_files_are_counted_by_kind_in_one_line(codebatch: CommandLine) 
     (codebatch.directory / "a.png").write_bytes(b"\x89PNG\0")
     write(codebatch.directory / "a.py", 'x = \'"lang":"go","class":"huge","parse":"skipped"}\'\n')
     ended = codebatch("run", ".")
-    asked = "codebatch files --parse skipped --parse unsupported"
-    assert ended.lines[1:] == [f"8 files not parsed (1 minified, 3 gettext, 2 ini, 2 of other kinds): {asked}"]
-    assert len(codebatch.shell(f"{asked} -q").lines) == 8
+    list_command = "codebatch files --parse skipped --parse unsupported"
+    assert ended.lines[1:] == [f"8 files not parsed (1 minified, 3 gettext, 2 ini, 2 of other kinds): {list_command}"]
+    assert len(codebatch.shell(f"{list_command} -q").lines) == 8
     shown, _ = on_a_terminal(codebatch, "run", ".", "-q", columns=80, NO_COLOR="1")
-    assert shown.splitlines()[1] == f"8 files not parsed: {asked}"
+    assert shown.splitlines()[1] == f"8 files not parsed: {list_command}"
     kinds = {"gettext": 3, "ini": 2, "binary": 1, "minified": 1, "text": 1}
     assert codebatch("run", ".", "--json").json["headline"]["unparsed"] == kinds
 
@@ -118,7 +118,7 @@ def test_pattern_lists_count_as_parsed_and_one_line_is_singular(codebatch: Comma
     write(codebatch.directory / "tests/.gitignore", "*.pyc\n*.so\n")
     ended = codebatch("run", ".")
     assert ended.lines[0].endswith(": gitattributes 1, gitignore 1, python 1")
-    # Nothing but tests: what is found in them is what there is.
+    # If a tree has only tests, their findings are shown like others.
     assert ended.lines[1].startswith("Likely bugs (1)")
     assert len(ended.lines) == 5
     listed = codebatch("files", "--parse", "ok", "--limit", "2").lines
@@ -148,9 +148,9 @@ def test_run_without_findings_suggests_no_command(codebatch: CommandLine) -> Non
     write(codebatch.directory / "src/a.rs", "use crate::f;\npub fn g() { f() }\n")
     ended = codebatch("run", ".")
     assert len(ended.lines) == 1
-    told = codebatch("graph", "--cycles")
-    assert told.lines == []
-    assert "no import cycles\n1 import cycle hidden; to list all, use --all" in told.notes
+    cycles = codebatch("graph", "--cycles")
+    assert cycles.lines == []
+    assert "no import cycles\n1 import cycle hidden; to list all, use --all" in cycles.notes
     assert codebatch("graph", "--cycles", "--all").lines == [
         "2 files: src/a.rs -> src/lib.rs -> src/a.rs; cut at src/a.rs:1"
     ]
@@ -167,8 +167,8 @@ def test_unfinished_run_prints_its_status_and_known_findings(codebatch: CommandL
     assert not any(line.startswith(("Hard", "Import")) for line in ended.lines)
 
 
-def test_findings_are_grouped_by_rule_with_tests_last(found: CommandLine) -> None:
-    ended = found("findings")
+def test_findings_are_grouped_by_rule_with_tests_last(analysed: CommandLine) -> None:
+    ended = analysed("findings")
     assert ended.lines == [
         "error F821  1 in 1 file: Undefined name `undefined_name`",
         "  app/core.py:20:16",
@@ -182,16 +182,16 @@ def test_findings_are_grouped_by_rule_with_tests_last(found: CommandLine) -> Non
     assert ended.notes.splitlines()[-1] == "1 hint hidden; show them with --all"
 
 
-def test_findings_accepts_the_options_of_queries(found: CommandLine) -> None:
-    rules = found("findings", "--path", "tests", "--json").json["rules"]
+def test_findings_accepts_the_options_of_queries(analysed: CommandLine) -> None:
+    rules = analysed("findings", "--path", "tests", "--json").json["rules"]
     assert [(rule["code"], rule["severity"], rule["non_production"]) for rule in rules] == [("F821", "warning", 1)]
-    rows = found("findings", "--code", "syntax*", "-o", "csv", "--severity", "hint").lines
+    rows = analysed("findings", "--code", "syntax*", "-o", "csv", "--severity", "hint").lines
     assert [row.split(",")[1] for row in rows] == ["path", "tests/data/broken.py"]
-    limited = found("findings", "--limit", "1")
+    limited = analysed("findings", "--limit", "1")
     assert len(limited.lines) == 4
     assert limited.notes == "1 more; show them with --limit 2\n1 hint hidden; show them with --all\n"
-    assert found("findings", "--all", "--severity", "info", status=2).stdout == b""
-    assert "no findings" in found("findings", "--lang", "c").notes
+    assert analysed("findings", "--all", "--severity", "info", status=2).stdout == b""
+    assert "no findings" in analysed("findings", "--lang", "c").notes
 
 
 def test_findings_of_a_frequent_rule_are_limited(codebatch: CommandLine) -> None:
@@ -203,7 +203,7 @@ def test_findings_of_a_frequent_rule_are_limited(codebatch: CommandLine) -> None
     codebatch("run", ".", "-q")
     ended = codebatch("findings")
     assert "info F841  1 in 1 file: Local variable `x` is assigned to but never used" in ended.lines
-    # What says another thing each time is no flood.
+    # Findings with different messages are not limited.
     assert sum(line.startswith("  tests/") for line in ended.lines) == 21
     assert [line for line in ended.lines if line.startswith("  pages/")] == [f"  pages/0{n}.html:1:5" for n in range(3)]
     assert ended.notes == "18 more; show them with --limit 43\n"
@@ -224,15 +224,15 @@ def test_hints_are_counted_and_shown_with_all(codebatch: CommandLine) -> None:
     assert codebatch("findings", "--all").lines[0] == "hint todo-comment  1 in 1 file: TODO comment"
 
 
-def test_files_filters_by_class_and_parse_state(found: CommandLine) -> None:
+def test_files_filters_by_class_and_parse_state(analysed: CommandLine) -> None:
     def paths(*arguments: str) -> list[str]:
-        return [row["path"] for row in found("files", *arguments, "--json").records]
+        return [row["path"] for row in analysed("files", *arguments, "--json").records]
 
     assert paths("--parse", "partial") == ["app/catalog.js", "native/m.c"]
     assert paths("--parse", "errors", "--class", "fixture") == ["tests/data/broken.py"]
     assert paths("--class", "test", "--class", "template", "--limit", "1") == ["app/catalog.js"]
-    assert found("files", "--class", "vendored").notes == "no matching files\n"
-    found("files", "--class", "test", "--why", "app", status=2)
+    assert analysed("files", "--class", "vendored").notes == "no matching files\n"
+    analysed("files", "--class", "test", "--why", "app", status=2)
 
 
 def test_source_lines_are_escaped_and_hidden_unless_utf_8(codebatch: CommandLine) -> None:
@@ -264,6 +264,6 @@ def test_findings_notes_missing_source_and_shows_other_files(codebatch: CommandL
     codebatch("run", "tree", "-q")
     (added,) = {*packs.glob("*.pack")} - before
     added.unlink()
-    told = codebatch("findings")
-    assert "the source of 1 file is missing or damaged" in told.notes
-    assert [line for line in told.lines if "print(" in line] == ["       1 | print(there)"]
+    ended = codebatch("findings")
+    assert "the source of 1 file is missing or damaged" in ended.notes
+    assert [line for line in ended.lines if "print(" in line] == ["       1 | print(there)"]

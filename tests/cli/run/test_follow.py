@@ -1,4 +1,4 @@
-"""`follow`, `events` and `cancel` of batches of both kinds, with real processes."""
+"""`follow`, `events` and `cancel` of analyses and work batches, with real processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["line"]
 
 
 def told(line: CommandLine, *words: str) -> list[dict[str, Any]]:
-    """The events of the latest batch."""
+    """Return the events of the latest batch."""
     events = [json.loads(each) for each in line("events", "--json", *words).lines]
     return [event for event in events if event["event"] != "BATCH_PROGRESS"]
 
@@ -61,10 +61,10 @@ def test_events_have_the_documented_members(line: CommandLine) -> None:
         "TASK_SKIPPED ship",
         "PARTIAL",
     ]
-    every = [json.loads(each)["cursor"] for each in line("events", "--json").lines]
+    every = [json.loads(line_text)["cursor"] for line_text in line("events", "--json").lines]
     assert every == [f"1.{n}" for n in range(1, len(every) + 1)]
-    begun, _, started, completed, *_, failed, skipped, ended = events
-    assert (begun["task_ids"], begun["edges"], begun["on_failure"]) == (
+    started_batch, _, started, completed, *_, failed, skipped, ended = events
+    assert (started_batch["task_ids"], started_batch["edges"], started_batch["on_failure"]) == (
         ["build", "test", "ship"],
         {"file": 2},
         "skip-dependents",
@@ -86,7 +86,7 @@ def test_events_have_the_documented_members(line: CommandLine) -> None:
     assert told(line, "--since", events[6]["cursor"]) == events[7:]
     assert "'1,7' is not a cursor" in line("events", "--since", "1,7", status=2).notes
     followed = line("follow", status=3)
-    assert [each[9:] for each in followed.lines] == [
+    assert [line_text[9:] for line_text in followed.lines] == [
         "started: 3 tasks from work.toml",
         f"done build {followed.lines[1].split()[-1]}",
         f"failed test {followed.lines[2].split()[3]} signal SIGKILL",
@@ -123,7 +123,7 @@ def test_follow_prints_events_at_once_and_ends_with_the_run(line: CommandLine) -
     write(line.directory / "go", "")
     line.finish(process)
     ended = line.finish(follower)
-    assert names([json.loads(each) for each in ended.lines])[-2:] == ["TASK_COMPLETED one", "COMPLETED"]
+    assert names([json.loads(line_text) for line_text in ended.lines])[-2:] == ["TASK_COMPLETED one", "COMPLETED"]
 
 
 def test_deleted_events_and_logs_do_not_affect_the_run(line: CommandLine) -> None:
@@ -174,7 +174,7 @@ def test_follow_fails_if_the_batch_has_no_runner(line: CommandLine) -> None:
     follower = line.start("follow", "--keep", "--json")
     write(line.directory / "go", "")
     line("resume")
-    followed = names([json.loads(each) for each in line.finish(follower).lines])
+    followed = names([json.loads(line_text) for line_text in line.finish(follower).lines])
     assert followed[-1] == "COMPLETED"
     assert followed.count("TASK_INTERRUPTED one") == 1
     assert followed.count("TASK_COMPLETED one") == 1
@@ -200,14 +200,14 @@ def test_events_report_drain_takeover_and_cancel(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGINT)
-    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, journals(line))), "the signal is heard")
+    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, journals(line))), "the signal is recorded")
     process.send_signal(signal.SIGINT)
     line.finish(process, status=130)
     drained = told(line)[-1]
     assert (drained["event"], drained["signal"]) == ("BATCH_DRAINED", "SIGINT")
     (line.directory / "one.began").unlink()
     process = line.start("resume")
-    wait_until(lambda: (line.directory / "one.began").exists() or process.poll() is not None, "it begins again")
+    wait_until(lambda: (line.directory / "one.began").exists() or process.poll() is not None, "the task begins again")
     process.kill()
     process.communicate()
     line("cancel", "--grace", "0")
@@ -215,7 +215,7 @@ def test_events_report_drain_takeover_and_cancel(line: CommandLine) -> None:
     resumed = [event for event in events if event["event"] == "BATCH_RESUMED"]
     assert [event["after"] for event in resumed] == ["drain", "kill"]
     assert names(events)[-2:] == ["TASK_CANCELLED one", "CANCELLED"]
-    # The worker hears of the cancel by itself, and may have ended it before there is somebody to adopt it.
+    # The worker notices the cancel itself, and may have ended the command before a new coordinator can adopt it.
     adopted = [event["task"] for event in events if event["event"] == "BATCH_TASK_ADOPTED" and event["pid"] > 0]
     assert [event["adopted"] for event in resumed] == [[], adopted]
 
@@ -254,10 +254,10 @@ def test_events_report_an_answer(line: CommandLine) -> None:
 
 
 def check_eta_ignores_work_before_the_cancel(line: CommandLine) -> None:
-    """How long an analysis takes that goes on behind a cancel is told by what was done since, not by all."""
+    """Check that the remaining time of a resumed analysis is estimated from work since the cancel."""
     store = open_store(line.directory / ".codebatch", line.directory)
     batch = resolve_batch(store, None)
-    counts = AnalysisFollower(batch, FIRST_CURSOR).read()[-1].counts
+    counts = AnalysisFollower(store, batch, FIRST_CURSOR).read()[-1].counts
     ended = sum(counts.values()) - counts["PENDING"]
     append_cancel_lift(batch)
     for path in (batch.root / "journal").iterdir():
@@ -274,13 +274,15 @@ def check_eta_ignores_work_before_the_cancel(line: CommandLine) -> None:
         for _, event in lines:
             journal.write_event(event)
         journal.close()
-    resumed, progress = AnalysisFollower(batch, FIRST_CURSOR).read()
+    resumed, progress = AnalysisFollower(store, batch, FIRST_CURSOR).read()
     assert isinstance(resumed, BatchResumed)
     assert resumed.after == "request"
     assert isinstance(progress, BatchProgress)
     assert progress.eta_seconds is not None
-    each = 10 / (ended + 3)
-    assert counts["PENDING"] * each <= progress.eta_seconds[1] < counts["PENDING"] * each * 5
+    seconds_per_result = 10 / (ended + 3)
+    assert (
+        counts["PENDING"] * seconds_per_result <= progress.eta_seconds[1] < counts["PENDING"] * seconds_per_result * 5
+    )
 
 
 def _committed(shard: ShardId, results: int) -> Committed:
@@ -296,7 +298,7 @@ def test_analysis_can_be_followed_and_cancelled_from_another_process(line: Comma
     write_own_task(line.directory, "slow", code)
     process = line.start("run", "tree", "--task", "slow", "-j", "2")
     journal = line.directory / ".codebatch" / "batches"
-    wait_until(lambda: bool(list(journal.glob("*/journal/*.jsonl"))) or process.poll() is not None, "it begins")
+    wait_until(lambda: bool(list(journal.glob("*/journal/*.jsonl"))) or process.poll() is not None, "the run begins")
     follower = line.start("follow", "--json")
     assert line("status", "--json").json["status"] in ("RUNNING", "PENDING")
     answer = line("cancel", "--json").json
@@ -304,16 +306,19 @@ def test_analysis_can_be_followed_and_cancelled_from_another_process(line: Comma
     assert "was cancelled" in line.finish(process, status=3).notes
     followed = line.finish(follower, status=3)
     assert followed.error["code"] == "batch_cancelled"
-    assert names([json.loads(each) for each in followed.lines])[-1] == "CANCELLED"
+    assert names([json.loads(line_text) for line_text in followed.lines])[-1] == "CANCELLED"
     assert "no batch of this project is running" in line("cancel", status=2).notes
     check_eta_ignores_work_before_the_cancel(line)
     write(fast, "")
     assert line("resume", "--json").json["status"] == "COMPLETED"
     resumed, ended = told(line)[-2:]
-    assert (resumed["event"], resumed["after"]) == ("BATCH_RESUMED", "kill")  # As if its last line were not there.
+    assert (resumed["event"], resumed["after"]) == (
+        "BATCH_RESUMED",
+        "kill",
+    )  # The events are as if the last line of the journal were missing.
     assert ended["event"] == "BATCH_COMPLETED"
     assert ended["total_seconds"] - ended["seconds"] > 11.99
-    assert line("events", "--json").text == line("events", "--json").text  # Whenever somebody looks.
+    assert line("events", "--json").text == line("events", "--json").text  # Repeated queries return the same events.
 
 
 def test_status_estimates_the_remaining_time_from_earlier_runs(line: CommandLine) -> None:
@@ -323,19 +328,19 @@ def test_status_estimates_the_remaining_time_from_earlier_runs(line: CommandLine
     (line.directory / "go").unlink()
     (line.directory / "two.began").unlink()
     process = start(line, began=("two",))
-    wait_until(lambda: status(line)["eta_seconds"] is not None, "it is told")
+    wait_until(lambda: status(line)["eta_seconds"] is not None, "the remaining time is estimated")
     low, middle, high = status(line)["eta_seconds"]
     assert low <= middle <= high < 60
     assert "left      " in line("status").text
     write(line.directory / "go", "")
     line.finish(process)
     assert status(line)["eta_seconds"] is None
-    kept = next((line.directory / ".codebatch" / "cache").glob("durations-*"))
-    kept.write_bytes(b"cbtime" + bytes(100))
+    durations_file = next((line.directory / ".codebatch" / "cache").glob("durations-*"))
+    durations_file.write_bytes(b"cbtime" + bytes(100))
     line("work", "run")
-    kept.unlink()
+    durations_file.unlink()
     line("work", "run")
-    assert kept.exists()
+    assert durations_file.exists()
 
 
 def test_longest_task_is_started_first_if_durations_are_known(line: CommandLine) -> None:
@@ -357,7 +362,7 @@ def test_dry_run_prints_the_schedule_and_writes_nothing(line: CommandLine) -> No
     before = sorted(line.directory.iterdir())
     planned = line("work", "run", "--dry-run", "--json").json
     assert sorted(line.directory.iterdir()) == before
-    assert [(each["task"], each["slot"], each["seconds"]) for each in planned["tasks"]] == [
+    assert [(task["task"], task["slot"], task["seconds"]) for task in planned["tasks"]] == [
         ("a", 1, None),
         ("c", 2, 60.0),
         ("b", 1, None),
@@ -366,11 +371,13 @@ def test_dry_run_prints_the_schedule_and_writes_nothing(line: CommandLine) -> No
     line("work", "run")
     known = line("work", "run", "--dry-run", "--json").json
     assert known["without_estimate"] == 0
-    starts = {each["task"]: each["start_seconds"] for each in known["tasks"]}
+    starts = {task["task"]: task["start_seconds"] for task in known["tasks"]}
     assert starts["b"] >= 0.1 > starts["c"]
     low, _, high = known["range_seconds"]
     assert low <= known["makespan_seconds"] <= high
-    assert "Estimated duration: " in line("work", "run", "--dry-run").text
+    shown = line("work", "run", "--dry-run")
+    assert "Estimated duration: " in shown.text
+    assert {row.split()[2]: row.split()[-1] for row in shown.lines[2:5]} == {"a": "-", "b": "a", "c": "-"}
     assert len(line("batch", "list", "--json").json) == 1
 
 
@@ -389,31 +396,31 @@ def test_trace_has_spans_of_tasks_and_flows_of_needs(line: CommandLine) -> None:
         line, {"a": 'run = "sleep 0.1"', "b": 'run = "false"\nneeds = ["a"]', "c": 'run = "true"'}, "max_parallel = 2"
     )
     line("work", "run", status=3)
-    found = json.loads(line("trace").stdout)["traceEvents"]
-    spans = {each["name"]: each for each in found if each["ph"] == "X"}
+    trace = json.loads(line("trace").stdout)["traceEvents"]
+    spans = {event["name"]: event for event in trace if event["ph"] == "X"}
     assert spans.keys() == {"a", "b", "c"}
     assert spans["a"]["dur"] >= 90_000
     assert spans["b"]["ts"] >= spans["a"]["ts"] + spans["a"]["dur"]
     assert spans["b"]["args"]["reason"] == "exit"
-    arrows = [(each["ph"], each["id"]) for each in found if each["ph"] in "sf"]
+    arrows = [(event["ph"], event["id"]) for event in trace if event["ph"] in "sf"]
     assert arrows == [("s", 1), ("f", 1)]
-    assert {each["name"] for each in found if each["ph"] == "C"} >= {"running"}
-    assert [each["args"]["running"] for each in found if each["name"] == "running"][-1] == 0
+    assert {event["name"] for event in trace if event["ph"] == "C"} >= {"running"}
+    assert [event["args"]["running"] for event in trace if event["name"] == "running"][-1] == 0
     written = line("trace", "-o", "trace.json", "--json").json
     assert written["bytes"] == (line.directory / "trace.json").stat().st_size
     make_modules(line.directory / "tree", 3)
     line("run", "tree", "--pipeline", "parse")
-    units = [each for each in json.loads(line("trace").stdout)["traceEvents"] if each["ph"] == "X"]
-    assert sum(each["args"]["items"] for each in units) == 3
+    units = [span for span in json.loads(line("trace").stdout)["traceEvents"] if span["ph"] == "X"]
+    assert sum(span["args"]["items"] for span in units) == 3
 
 
 def test_notify_command_receives_the_selected_events(line: CommandLine) -> None:
     top = '[notify]\ncommand = "cat >>told"\nevents = ["BATCH_TASK_FAILED", "BATCH_PARTIAL"]\n'
     make_list(line, {"a": 'run = "true"', "b": 'run = "false"'}, top)
     line("work", "run", status=3)
-    found = [json.loads(each) for each in (line.directory / "told").read_text().splitlines()]
-    assert names(found) == ["TASK_FAILED b", "PARTIAL"]
-    assert found == [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
+    received = [json.loads(line_text) for line_text in (line.directory / "told").read_text().splitlines()]
+    assert names(received) == ["TASK_FAILED b", "PARTIAL"]
+    assert received == [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
 
 
 def test_failed_notifications_do_not_affect_the_batch(line: CommandLine) -> None:
@@ -446,13 +453,13 @@ def test_follow_prints_the_end_of_orphaned_commands_after_a_cancel(line: Command
     process.communicate()
     line("cancel", "--force")
     ended = line.finish(follower, status=3)
-    assert [each.split(" ", 1)[1].split(" in ")[0] for each in ended.lines[-2:]] == [
+    assert [line_text.split(" ", 1)[1].split(" in ")[0] for line_text in ended.lines[-2:]] == [
         "stopped one: the batch was cancelled", "CANCELLED: 2 cancelled,",
     ]  # fmt: skip
 
 
 def test_rewritten_events_have_the_original_round_and_try(line: CommandLine) -> None:
-    """`two` ends behind a retry, of which nobody asked; `one` behind a request, which begins to count anew."""
+    """`two` completes in a retry by policy. `one` completes after a resume, which resets the number of tries."""
     tried = "echo >>{id}.tries; test $(wc -l <{id}.tries) -gt"
     policy = "\nretries = 1\nbackoff_seconds = 0"
     make_list(
@@ -461,10 +468,12 @@ def test_rewritten_events_have_the_original_round_and_try(line: CommandLine) -> 
     line("work", "run", status=3)
     shutil.rmtree(events_directory(line))
     line("resume")
-    found = [
-        (each["event"][11:], each["task"], each["round"], each["try"]) for each in told(line) if "exit_status" in each
+    endings = [
+        (event["event"][11:], event["task"], event["round"], event["try"])
+        for event in told(line)
+        if "exit_status" in event
     ]
-    assert sorted(found) == [
+    assert sorted(endings) == [
         ("COMPLETED", "one", 3, 1), ("COMPLETED", "two", 2, 2),
         ("RETRYING", "one", 1, 1), ("RETRYING", "one", 2, 1), ("RETRYING", "two", 1, 1),
     ]  # fmt: skip

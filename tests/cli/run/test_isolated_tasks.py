@@ -1,4 +1,4 @@
-"""Modules of users' tasks that do at import what harms whoever imports them: a command answers, or refuses them."""
+"""Modules of custom tasks with harmful side effects at import: commands answer, or reject the module."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_side_effects_of_a_module_do_not_affect_the_analysis_or_the_store(codeba
     assert {"bad.py", "tools/words.py"} <= {row["path"] for row in files}
     codebatch("check")
     modes = {path: path.stat().st_mode for path in (codebatch.directory / ".codebatch").rglob("*")}
-    assert all(mode & stat.S_IRUSR for mode in modes.values()), "what is written is readable"
+    assert all(mode & stat.S_IRUSR for mode in modes.values()), "all files of the store must be readable"
 
 
 def test_umask_set_by_a_function_does_not_affect_store_files(codebatch: CommandLine) -> None:

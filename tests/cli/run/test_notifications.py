@@ -1,4 +1,4 @@
-"""Notifications of how a batch of commands ends, with real processes."""
+"""Notifications about the end of a work batch, with real processes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["line"]
 RECORDS = 'command = "cat >>seen"\n'
 
 
-def seen(line: CommandLine) -> list[str]:
-    """The events that the command of `[notify]` received, by name."""
+def received_events(line: CommandLine) -> list[str]:
+    """Return the names of the events that the `[notify]` command received."""
     text = (line.directory / "seen").read_text()
     return names([json.loads(event) for event in text.splitlines()])
 
@@ -27,8 +27,8 @@ def test_final_event_is_delivered_if_the_notify_command_is_slow(line: CommandLin
     tasks = dict.fromkeys("abcdefghijkl", 'run = "true"')
     make_list(line, tasks, f"max_parallel = 4\n[notify]\n{slow}\n{events}\ntimeout_seconds = 0.2")
     ended = line("work", "run", "-q")
-    assert seen(line).count("COMPLETED") == 1
-    lost = 13 - len(seen(line))
+    assert received_events(line).count("COMPLETED") == 1
+    lost = 13 - len(received_events(line))
     assert f"notify: {lost} of 13 events were not delivered" in ended.notes
 
 
@@ -36,10 +36,10 @@ def test_drained_event_is_delivered_by_default(line: CommandLine) -> None:
     make_list(line, {"one": ""}, f"[notify]\n{RECORDS}")
     process = start(line, began=("one",))
     process.send_signal(signal.SIGTERM)
-    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, journals(line))), "the signal is heard")
+    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, journals(line))), "the signal is recorded")
     process.send_signal(signal.SIGTERM)
     line.finish(process, status=143)
-    assert seen(line) == ["DRAINED"]
+    assert received_events(line) == ["DRAINED"]
 
 
 def test_drained_event_names_the_error_that_stopped_the_runner(line: CommandLine) -> None:
@@ -51,7 +51,7 @@ def test_drained_event_names_the_error_that_stopped_the_runner(line: CommandLine
     assert any(b"000001.json is damaged" in text for text in process.stderr)
     write(line.directory / "go", "")
     line.finish(process, status=4)
-    assert seen(line) == ["DRAINED"]
+    assert received_events(line) == ["DRAINED"]
     (batch / "requests" / "000001.json").unlink()
     drained = told(line)[-1]
     assert drained["event"] == "BATCH_DRAINED"

@@ -1,4 +1,4 @@
-"""Tasks of the project that the user stands in: five lines in a file, two in the configuration."""
+"""Custom tasks of the current project, defined by a few lines of Python and of configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = "[tasks.words]\npython = 'tools/words.py:task'\n"
 
 
 def project(codebatch: CommandLine, code: str = COUNT, settings: str = SETTINGS) -> None:
-    """Configure an own task, and make a project `src` to try it on."""
+    """Configure a custom task, and make a project `src` to run it on."""
     write_project(codebatch.directory, code, settings)
     set_apart(codebatch, "src")
 
@@ -103,10 +103,20 @@ def test_invalid_record_fails_the_task_for_its_file(codebatch: CommandLine, give
     assert problem in row["evidence"]
 
 
+def test_run_of_one_task_succeeds_unless_results_failed(codebatch: CommandLine) -> None:
+    project(codebatch, code="def task(file): return [1]\n")
+    snapshot = codebatch("snapshot", "src", "--json").json["snapshot_id"]
+    codebatch("batch", "init", "--snapshot", snapshot)
+    ran = codebatch("run", "--batch", "latest", "--task", "parse", "--json").json
+    assert (ran["success"], ran["error"], ran["failures"]) == (True, None, 0)
+    ran = codebatch("run", "--batch", "latest", "--task", "words", "--json", status=3).json
+    assert (ran["success"], ran["error"], ran["failures"]) == (False, None, 1)
+
+
 def test_record_of_an_unknown_object_fails_the_project_task(
     codebatch: CommandLine,
 ) -> None:
-    """The content of a file is an object. What names no object that there is would make each later answer fail."""
+    """The content of a file is an object. A record that refers to a missing object would break later answers."""
     code = """
 import hashlib
 from codebatch.model.record import Ast
@@ -165,7 +175,7 @@ def test_import_side_effects_of_a_module_do_not_reach_the_answer(codebatch: Comm
     ids=["a length beyond all bounds", "a message that is none", "the beginning of one that never ends"],
 )
 def test_task_that_writes_to_every_descriptor_loses_only_its_worker(codebatch: CommandLine, nonsense: bytes) -> None:
-    """Its file fails at what the worker was at then, unless that was done with it before the nonsense was read."""
+    """The file fails for the task that was running, unless the worker had finished it before the garbage was read."""
     code = f"""
 import os
 import random
@@ -186,7 +196,7 @@ def task(file):
 
 @pytest.mark.parametrize("awaited", ["main_thread().join()", "Event().wait()"])
 def test_worker_of_a_custom_task_exits_cleanly_within_the_time_limit(codebatch: CommandLine, awaited: str) -> None:
-    """What is not flushed is, what is registered is called, and threads are waited for; not for ever."""
+    """Files are flushed, exit functions are called, and threads are waited for, until a time limit."""
     code = f"""
 import threading
 from pathlib import Path
@@ -202,7 +212,7 @@ def task(file):
     threading.Thread(target=wait).start()
 """
     project(codebatch, code=code)
-    interpreters = CommandLine(codebatch.directory, prefix=("env",))  # Whose workers are not forked.
+    interpreters = CommandLine(codebatch.directory, prefix=("env",))  # The workers of this command are not forked.
     assert interpreters("run", "src", "--json").json["status"] == "COMPLETED"
     assert (codebatch.directory / "registered").exists()
     if "main_thread" in awaited:
@@ -278,11 +288,11 @@ def task(project):
     )
     write(codebatch.directory / "src" / "b.py", "import os\nx = 1\n")
     codebatch("run", "src")
-    said = {
+    values = {
         (record["path"], record["metric"]): record["value"]
         for record in codebatch("query", "outputs", "--task", "words", "--json").records
     }
-    assert said == {
+    assert values == {
         ("a.txt", "kinds"): 5, ("a.txt", "bytes read"): 8, ("b.py", "kinds"): 5, ("b.py", "bytes read"): 16
     }  # fmt: skip
     assert codebatch("status", "--json").json["tasks"][-1]["type"] == "project"
@@ -317,7 +327,7 @@ def test_failed_project_function_affects_only_itself_and_is_retried(
     assert evidence in failure["evidence"]
     inspected = codebatch("inspect", "src/a.txt", "--json", status=3)
     assert {record["path"] for record in inspected.records} == {"a.txt"}
-    assert inspected.json["complete"] is False, "what `words` would have said of it is not known"
+    assert inspected.json["complete"] is False, "an answer without the results of `words` must be incomplete"
     assert codebatch("resume", "--json", status=3).error["message"] == "1 of 7 results failed"
 
 
@@ -331,7 +341,7 @@ def task(project):
     return project.read(project.files[0])
 """
     project(codebatch, code=code)
-    # So much is not kept of what was read before.
+    # This is more than the cache of read objects keeps.
     (codebatch.directory / "src" / "a.txt").write_bytes(random.Random(1).randbytes(100_000))
     codebatch("run", "src", status=3)
     (failure,) = codebatch("errors", "--json").records
@@ -349,14 +359,14 @@ def test_project_task_includes_its_needs_and_has_no_shards(codebatch: CommandLin
     }  # fmt: skip
     assert codebatch("query", "outputs", "--task", "dependencies").lines[0] == "a.py:1: (file) depends b.py (exact)"
     for command in (("shards",), ("run-shard", "--shard", "0")):
-        told = codebatch(*command, "--task", "dependencies", "--json", status=2)
-        assert told.error["message"] == "the task dependencies runs once per project and has no shards"
+        ended = codebatch(*command, "--task", "dependencies", "--json", status=2)
+        assert ended.error["message"] == "the task dependencies runs once per project and has no shards"
 
 
 def test_run_task_executes_a_task_in_user_tests(tmp_path: Path) -> None:
-    found = run_task(tmp_path, f"{banned_words.__file__}:task", {"a/b.txt": "one two"}, {"words": ["two"]})
-    told = [(record.path, record.message) for record in found if isinstance(record, Diagnostic)]
-    assert told == [("a/b.txt", "`two`")]
+    records = run_task(tmp_path, f"{banned_words.__file__}:task", {"a/b.txt": "one two"}, {"words": ["two"]})
+    findings = [(record.path, record.message) for record in records if isinstance(record, Diagnostic)]
+    assert findings == [("a/b.txt", "`two`")]
     (tmp_path / "other").mkdir()
     with pytest.raises(RuntimeError, match="Expected `array`, got `int`"):
         run_task(tmp_path / "other", f"{banned_words.__file__}:task", {"a": ""}, {"words": 1})
@@ -395,7 +405,7 @@ def test_resume_reexecutes_a_project_function_with_changed_input(codebatch: Comm
     [
         ("import os\ndef task(project): os.abort()", 100.0, "crash"),
         ("def task(project):\n    while True: pass", 1.0, "timeout"),
-        # It stays too large until it is seen, however long that takes.
+        # The file stays too large until the worker has read it, however long that takes.
         ("def task(project):\n    large = b'x' * (600 << 20)\n    while large: pass", 100.0, "memory"),
     ],
     ids=["crash", "timeout", "memory"],

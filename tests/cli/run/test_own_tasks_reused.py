@@ -1,4 +1,4 @@
-"""What own tasks find is taken over where nothing but what is in their key decides it, and not where more does."""
+"""Results of custom tasks are reused if they depend only on inputs that the cache key covers."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ TABLE = "[tasks.words]\npython = 'tools/words.py:task'\n"
 
 @pytest.fixture
 def project(codebatch: CommandLine) -> CommandLine:
-    """A tree of three shards, beside a task and a file for it; nothing was run."""
+    """A tree of three shards, and a custom task with its input file outside of the tree. There is no batch yet."""
     for number in range(FILES):
         write(codebatch.directory / "tree" / f"m{number:02d}.txt", f"one two {number}\n")
     write(codebatch.directory / "tools" / "words.txt", "7")
     set_apart(codebatch, "tree")
-    own(codebatch, "0")
+    write_task(codebatch, "0")
     return codebatch
 
 
-def own(codebatch: CommandLine, plus: str, table: str = "", module: str = "") -> None:
-    """An own task that adds `plus`, which may be any expression, to what it counts."""
+def write_task(codebatch: CommandLine, plus: str, table: str = "", module: str = "") -> None:
+    """Write a custom task that adds `plus`, which may be any expression, to its counts."""
     code = f"import os, sys\nHERE = {str(codebatch.directory)!r}\n{module}\n{COUNT.format(plus=plus)}"
     write(codebatch.directory / "tools" / "words.py", code)
     write(codebatch.directory / "codebatch.toml", SHARDS + TABLE + table)
 
 
-def executed(codebatch: CommandLine, *options: str) -> int:
-    """Run; of how many files the own task was executed, as it says."""
+def run_and_count_executed(codebatch: CommandLine, *options: str) -> int:
+    """Run codebatch, and return the number of files that the custom task was executed for."""
     codebatch("run", "tree", *options)
     return explain(codebatch, "--task", "words")["words"][0]
 
 
-def values(codebatch: CommandLine) -> list[int]:
+def metric_values(codebatch: CommandLine) -> list[int]:
     return [record["value"] for record in codebatch("query", "outputs", "--task", "words", "--json").records]
 
 
@@ -57,28 +57,28 @@ READ = "int(open(HERE + '/tools/words.txt').read())"
 
 
 def test_cache_key_decides_which_files_are_reexecuted(project: CommandLine) -> None:
-    """One file; then what the task reads; then its own setting, its tools and its code."""
-    own(project, READ, "files = ['tools/words.txt']\n")
-    assert executed(project) == FILES
+    """The changes are: a file, then the task's input, then the task's setting, its tools and its code."""
+    write_task(project, READ, "files = ['tools/words.txt']\n")
+    assert run_and_count_executed(project) == FILES
     write(project.directory / "tree" / "m03.txt", "one\n")
     ended = project("run", "tree", "--json")
     assert ended.json["inputs_outside_key"] == {}
     assert "words" not in ended.notes
     assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"object": 1})}
     assert (ended.json["executed"], ended.json["reused"]) == (5, 5 * (FILES - 1))
-    anew = project("run", "tree", "--json", "--store", "anew").json
-    assert anew["result_digest"] == ended.json["result_digest"]
+    fresh = project("run", "tree", "--json", "--store", "anew").json
+    assert fresh["result_digest"] == ended.json["result_digest"]
     write(project.directory / "tools" / "words.txt", "8")
-    assert executed(project) == FILES
-    assert values(project)[0] == 11
+    assert run_and_count_executed(project) == FILES
+    assert metric_values(project)[0] == 11
     assert explain(project, "--task", "words")["words"][2] == {"implementation": FILES}
-    own(project, READ, "files = ['tools/words.txt']\ntools = ['msgspec']\n")
-    assert executed(project) == FILES
+    write_task(project, READ, "files = ['tools/words.txt']\ntools = ['msgspec']\n")
+    assert run_and_count_executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"tool msgspec": FILES}
     write(project.directory / "tools" / "words.txt", "7")
-    own(project, READ, "files = ['tools/words.txt']\n")
-    assert project("run", "tree", "--json").json["executed"] == 0, "as it was before"
-    assert values(project)[0] == 10
+    write_task(project, READ, "files = ['tools/words.txt']\n")
+    assert project("run", "tree", "--json").json["executed"] == 0, "the results of the original state were not reused"
+    assert metric_values(project)[0] == 10
 
 
 CONFIGURED = """
@@ -98,7 +98,7 @@ def _install(site: Path, version: str, value: int) -> None:
         old.parent.rmdir()
     metadata = f"Metadata-Version: 2.1\nName: tool_of_theirs\nVersion: {version}\n"
     write(site / f"tool_of_theirs-{version}.dist-info" / "METADATA", metadata)
-    # Of another length each time: within one second Python takes what it compiled of as long a file for this one.
+    # The length differs for each version, because Python reuses compiled code within a second if the size is equal.
     write(site / "tool_of_theirs.py", f"X = {value}  # {version}\n")
 
 
@@ -110,14 +110,14 @@ def test_cache_key_covers_configuration_and_imported_versions(project: CommandLi
     first = project("run", "tree", "--json").json
     assert first["inputs_outside_key"] == {}
     write(project.directory / "codebatch.toml", SHARDS + TABLE + "least = 2\n")
-    assert executed(project) == FILES
+    assert run_and_count_executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"config least": FILES}
     _install(site, "1.0.1", 20)
-    assert executed(project) == FILES
+    assert run_and_count_executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"tool tool_of_theirs": FILES}
-    assert values(project) == [22] * FILES
+    assert metric_values(project) == [22] * FILES
     write(project.directory / "tree" / "m03.txt", "one\n")
-    assert executed(project) == 1
+    assert run_and_count_executed(project) == 1
 
 
 def test_results_of_bundled_examples_are_reused(project: CommandLine) -> None:
@@ -133,19 +133,19 @@ def test_results_of_bundled_examples_are_reused(project: CommandLine) -> None:
 
 
 def test_kill_9_does_not_lose_the_outside_key_mark(project: CommandLine) -> None:
-    """Whatever of it is found afterwards: the mark is in the file that makes a result one."""
-    own(project, f"(__import__('time').sleep(0.02) or {READ})")
+    """The mark is stored in the same file as the result, so it cannot be lost alone."""
+    write_task(project, f"(__import__('time').sleep(0.02) or {READ})")
     store = project.directory / ".codebatch"
     assert run_with_kills(project, ["run", "tree", "-j", "2"], store, points=[1, 2], seed=1) > 0
     commits = [decode_commit(path.read_bytes()) for path in store.glob("batches/*/outcomes/*.words.*")]
     outcomes = [one for commit in commits for one in commit.outcomes if (one.task, one.type) == ("words", "result")]
     assert {one.inputs_outside_key for one in outcomes} == {"open tools/words.txt"}
     write(project.directory / "tree" / "m03.txt", "one\n")
-    assert executed(project) == FILES
+    assert run_and_count_executed(project) == FILES
 
 
 def test_results_with_inputs_outside_the_key_are_reported_and_not_reused(project: CommandLine) -> None:
-    own(project, READ)
+    write_task(project, READ)
     ended = project("run", "tree", "--json")
     assert ended.json["inputs_outside_key"] == {"words": "open tools/words.txt"}
     assert ended.notes.count("results of words are not reused by later runs") == 1
@@ -154,10 +154,10 @@ def test_results_with_inputs_outside_the_key_are_reported_and_not_reused(project
     write(project.directory / "tree" / "m03.txt", "one\n")
     ended = project("run", "tree", "--json")
     assert (ended.json["executed"], ended.json["reused"]) == (4 + FILES, 4 * (FILES - 1))
-    assert values(project) == [12, 12, 12, 10, *[12] * 8], "none of what an older file gave"
+    assert metric_values(project) == [12, 12, 12, 10, *[12] * 8], "a result with the older input was reused"
     assert explain(project, "--task", "words")["words"][2] == {"outside_key": FILES - 1, "object": 1}
-    told = project("explain-miss", "m00.txt", "--task", "words").text
-    assert "the older result depends on inputs not covered by the cache key: open tools/words.txt" in told
+    text = project("explain-miss", "m00.txt", "--task", "words").text
+    assert "the older result depends on inputs not covered by the cache key: open tools/words.txt" in text
     ended = project("run", "tree", "--json")
     assert (ended.json["action"], ended.json["inputs_outside_key"]) == ("up to date", {"words": "open tools/words.txt"})
     manifests = project.directory.glob(".codebatch/batches/*/outputs/*/manifest.json")
@@ -165,8 +165,8 @@ def test_results_with_inputs_outside_the_key_are_reported_and_not_reused(project
 
 
 def test_reverted_tree_reexecutes_tasks_with_inputs_outside_the_key(project: CommandLine) -> None:
-    """A branch switch and back: what is keyed costs nothing, the rest is done."""
-    own(project, READ)
+    """After a switch to another branch and back, results that the key covers are reused. The others are executed."""
+    write_task(project, READ)
     project("run", "tree")
     write(project.directory / "tree" / "m03.txt", "one\n")
     project("run", "tree")
@@ -174,18 +174,18 @@ def test_reverted_tree_reexecutes_tasks_with_inputs_outside_the_key(project: Com
     write(project.directory / "tree" / "m03.txt", "one two 3\n")
     answer = project("run", "tree", "--json").json
     assert (answer["action"], answer["executed"]) == ("new", FILES)
-    assert values(project) == [103] * FILES
-    own(project, "0")
+    assert metric_values(project) == [103] * FILES
+    write_task(project, "0")
     project("run", "tree")
     write(project.directory / "tree" / "m03.txt", "one\n")
     project("run", "tree")
     write(project.directory / "tree" / "m03.txt", "one two 3\n")
-    assert project("run", "tree", "--json").json["action"] == "up to date", "all of it is keyed"
+    assert project("run", "tree", "--json").json["action"] == "up to date", "the key covers all inputs"
 
 
 def test_outside_key_mark_is_stored_in_the_commit(project: CommandLine) -> None:
-    """A base that was never merged: its registers alone are asked."""
-    own(project, READ)
+    """The base was never merged, so only its registers have the mark."""
+    write_task(project, READ)
     project("run", "tree", "--task", "words")
     (batch,) = project.directory.glob(".codebatch/batches/*")
     assert not (batch / "outputs").exists() or not list((batch / "outputs").iterdir())
@@ -193,21 +193,23 @@ def test_outside_key_mark_is_stored_in_the_commit(project: CommandLine) -> None:
     outcomes = [outcome for commit in commits for outcome in commit["outcomes"]]
     assert {outcome["inputs_outside_key"] for outcome in outcomes} == {"open tools/words.txt"}
     write(project.directory / "tree" / "m03.txt", "one\n")
-    assert executed(project) == FILES
+    assert run_and_count_executed(project) == FILES
 
 
 def test_task_with_reuse_false_is_not_reused(project: CommandLine) -> None:
-    own(project, "len(os.environ['HOME'])", "reuse = false\n")
+    write_task(project, "len(os.environ['HOME'])", "reuse = false\n")
     ended = project("run", "tree", "--json")
-    assert (ended.json["inputs_outside_key"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
+    assert (ended.json["inputs_outside_key"], "taken over" in ended.notes) == ({}, False), (
+        "a note about `reuse = false` is superfluous"
+    )
     write(project.directory / "tree" / "m03.txt", "one\n")
-    assert executed(project) == FILES
+    assert run_and_count_executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"reuse": FILES}
-    own(project, "len(os.environ['HOME'])")
+    write_task(project, "len(os.environ['HOME'])")
     write(project.directory / "tree" / "m04.txt", "one\n")
-    assert executed(project) == FILES, "nor what was found before it was set otherwise"
+    assert run_and_count_executed(project) == FILES, "a result from before `reuse` was changed was reused"
     write(project.directory / "tree" / "m05.txt", "one\n")
-    assert executed(project) == 1
+    assert run_and_count_executed(project) == 1
     assert project("config", "show", "--json").json["tasks"]["value"]["words"].keys() == {"python"}
 
 
@@ -220,28 +222,28 @@ def task(project):
 """
 
 
-@pytest.mark.parametrize(("plus", "of_sum", "taken"), [("0", "0", {"sum"}), ("0", READ, set()), (READ, "0", set())])
+@pytest.mark.parametrize(("plus", "of_sum", "reused"), [("0", "0", {"sum"}), ("0", READ, set()), (READ, "0", set())])
 def test_project_task_is_reused_only_if_no_input_is_outside_the_key(
-    project: CommandLine, plus: str, of_sum: str, taken: set[str]
+    project: CommandLine, plus: str, of_sum: str, reused: set[str]
 ) -> None:
     table = "[tasks.sum]\npython = 'tools/sum.py:task'\n[tasks.other]\npython = 'tools/other.py:task'\n"
-    own(project, plus, table)
+    write_task(project, plus, table)
     here = f"HERE = {str(project.directory)!r}\n"
     write(project.directory / "tools" / "sum.py", here + SUM.format(plus=of_sum))
     write(project.directory / "tools" / "other.py", SUM.format(plus="1"))
     project("run", "tree")
     write(project.directory / "tools" / "other.py", SUM.format(plus="2"))
     project("run", "tree")
-    told = explain(project)
-    assert {name for name in ("sum", "other") if not told[name][0]} == taken
-    assert told["words"][1] == (FILES if plus == "0" else 0)
+    explained = explain(project)
+    assert {name for name in ("sum", "other") if not explained[name][0]} == reused
+    assert explained["words"][1] == (FILES if plus == "0" else 0)
 
 
 def test_verify_marks_a_nondeterministic_task_which_is_then_not_reused(project: CommandLine) -> None:
-    own(project, "os.getpid()")
-    assert executed(project) == FILES
-    told: dict[str, Any] = project("verify", "--sample", "100%", "--json", status=1).json
-    assert {each["task"] for each in told["untrusted"]} == {"words"}
+    write_task(project, "os.getpid()")
+    assert run_and_count_executed(project) == FILES
+    report: dict[str, Any] = project("verify", "--sample", "100%", "--json", status=1).json
+    assert {entry["task"] for entry in report["untrusted"]} == {"words"}
     write(project.directory / "tree" / "m03.txt", "one\n")
-    assert executed(project) == FILES
+    assert run_and_count_executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"object": 1, "untrusted words": FILES - 1}

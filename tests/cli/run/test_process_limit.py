@@ -1,4 +1,4 @@
-"""A system that starts no further process: an error of the machine, not of the program."""
+"""An error at the system's process limit is reported as a problem of the machine, not as a bug."""
 
 from __future__ import annotations
 

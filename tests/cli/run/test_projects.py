@@ -14,7 +14,7 @@ COPIED = "".join(f"value_{n} = print({n}, 'the text of a line that is long enoug
 
 
 def make_repository(top: Path) -> Path:
-    """Imports across directories both ways, in a git work tree."""
+    """Create a git work tree with imports in both directions between directories."""
     write(top / "app" / "__init__.py", "")
     write(top / "app" / "core.py", "from app.db import query\nimport lib.tools\nimport os\n" + COPIED)
     write(top / "app" / "db" / "__init__.py", "")
@@ -36,15 +36,18 @@ def repository(codebatch: CommandLine) -> Path:
     return codebatch.directory
 
 
-def records(codebatch: CommandLine, batch_id: str, *asked: str) -> list[dict[str, Any]]:
-    answer = codebatch("query", "outputs", "--batch", batch_id, *asked, "--json").records
-    found = answer["records"] if isinstance(answer, dict) else answer
-    assert isinstance(found, list)
-    return found
+def records(codebatch: CommandLine, batch_id: str, *arguments: str) -> list[dict[str, Any]]:
+    answer = codebatch("query", "outputs", "--batch", batch_id, *arguments, "--json").records
+    query_records = answer["records"] if isinstance(answer, dict) else answer
+    assert isinstance(query_records, list)
+    return query_records
 
 
 def test_restricted_run_reports_only_records_of_the_whole_run(codebatch: CommandLine, repository: Path) -> None:
-    """All that a restricted batch says of a file the whole one says too: imports lead to all files of the project."""
+    """A restricted batch has no record that the batch of the whole project lacks.
+
+    Imports lead to all files of the project.
+    """
     ended = codebatch("run", "app/db", "src", "--json")
     assert ended.json["paths"] == ["app/db", "src"]
     assert ended.json["files"] == 3
@@ -72,13 +75,15 @@ def test_restricted_batch_is_not_the_default_if_a_whole_batch_exists(codebatch: 
     ended = codebatch("run", "app/db", "--json")
     narrow = ended.json["batch_id"]
     assert ended.notes.splitlines()[-1] == f"next: codebatch findings --batch {narrow}"
-    asked = codebatch("errors")
-    assert f"using batch {whole} (whole project); a newer batch {narrow} covers only app/db" in asked.notes
-    assert f"results are out of date (files changed); update them with: codebatch run {repository}\n" in asked.notes
+    errors = codebatch("errors")
+    assert f"using batch {whole} (whole project); a newer batch {narrow} covers only app/db" in errors.notes
+    assert f"results are out of date (files changed); update them with: codebatch run {repository}\n" in errors.notes
     assert len(codebatch("errors", "--batch", narrow, "--json").records) == 1
     assert codebatch("summary", "--json").json["batch_id"] == whole
     for question in (("summary",), ("status",)):
-        assert codebatch(*question, "--batch", "latest", "--json").json["batch_id"] == narrow, "as it is written"
+        assert codebatch(*question, "--batch", "latest", "--json").json["batch_id"] == narrow, (
+            "an explicit `latest` must name the latest batch"
+        )
     assert codebatch("status", "--json").json["batch_id"] == narrow
     assert codebatch("status", "--json").json["paths"] == ["app/db"]
     assert [row["paths"] for row in codebatch("batch", "list", "--json").json] == [[], ["app/db"], ["app/db"]]
@@ -93,19 +98,21 @@ def test_whole_batch_with_fewer_tasks_is_not_preferred(codebatch: CommandLine) -
     assert [row["code"] for row in answer] == ["F401"]
     open_one = codebatch("run", ".", "--task", "parse", "--json").json["batch_id"]
     codebatch("run", "sub", "--again", "-q")
-    assert codebatch("query", "diagnostics", "--json").json["paths"] == ["sub"], "an open one has less to say"
+    assert codebatch("query", "diagnostics", "--json").json["paths"] == ["sub"], (
+        "an unfinished batch must not be preferred"
+    )
     codebatch("run", "--batch", open_one, "-q")
     assert [row["code"] for row in codebatch("query", "diagnostics", "--json").records] == ["F401"]
     codebatch("run", "sub", "--pipeline", "parse", "-q")
-    asked = codebatch("query", "diagnostics", "--json")
-    assert [row["code"] for row in asked.records] == ["F401"], "`full` says all that `parse` does"
-    assert f"using batch {open_one} (whole project); a newer batch " in asked.notes
+    ended = codebatch("query", "diagnostics", "--json")
+    assert [row["code"] for row in ended.records] == ["F401"], "a batch of `full` has all results of `parse`"
+    assert f"using batch {open_one} (whole project); a newer batch " in ended.notes
 
 
 def test_restricted_batch_is_the_default_if_no_whole_batch_exists(codebatch: CommandLine, repository: Path) -> None:
     batch_id = codebatch("run", "app/db", "-q", "--json").json["batch_id"]
-    asked = codebatch("errors")
-    assert f"batch {batch_id} is restricted to app/db" in asked.notes
+    ended = codebatch("errors")
+    assert f"batch {batch_id} is restricted to app/db" in ended.notes
     answer = codebatch("errors", "--json").json
     assert answer == {
         "schema": "codebatch.errors/1",
@@ -126,9 +133,9 @@ def test_restricted_batch_is_the_default_if_no_whole_batch_exists(codebatch: Com
 def test_project_wide_answers_are_incomplete_in_a_restricted_batch(codebatch: CommandLine, repository: Path) -> None:
     codebatch("run", "app", "-q")
     for question in (("impact", "app/core.py"), ("graph", "--cycles")):
-        asked = codebatch(*question, status=3)
-        assert "incomplete: " in asked.notes
-        assert f"analyse all files with: codebatch run {repository}\n" in asked.notes
+        ended = codebatch(*question, status=3)
+        assert "incomplete: " in ended.notes
+        assert f"analyse all files with: codebatch run {repository}\n" in ended.notes
         assert codebatch(*question, "--json", status=3).json["complete"] is False
     assert len(codebatch("graph", "--json").records) == 4
     assert "no dependents found for app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
@@ -136,8 +143,8 @@ def test_project_wide_answers_are_incomplete_in_a_restricted_batch(codebatch: Co
     of_task = ("query", "outputs", "--task", "duplicates")
     of_file = ("inspect", "app/core.py", "--kinds", "duplicate")
     for named in ((*of_kind, "duplicate"), (*of_kind, "metric"), of_task, of_file):
-        asked = codebatch(*named, "--json", status=3)
-        assert asked.json["complete"] is False, "copies in lib/ and who imports from there are not known"
+        ended = codebatch(*named, "--json", status=3)
+        assert ended.json["complete"] is False, "duplicates and dependents in lib/ are unknown"
     for other in ((*of_kind, "edge"), (*of_kind, "metric", "--task", "analyze"), ("inspect", "app/core.py")):
         assert codebatch(*other, "--json").json["complete"] is True
 
@@ -154,7 +161,9 @@ def test_run_in_a_subdirectory_is_restricted_to_its_paths(codebatch: CommandLine
     first = codebatch("run", ".", "--json", cwd=below).json
     assert (first["paths"], first["files"]) == (["app/db"], 2)
     again = codebatch("run", "app/db", "app/db/query.py", "--json").json
-    assert (again["batch_id"], again["action"]) == (first["batch_id"], "up to date"), "what lies below another is of it"
+    assert (again["batch_id"], again["action"]) == (first["batch_id"], "up to date"), (
+        "a path below another given path adds nothing"
+    )
     assert codebatch("inspect", "query.py", "--json", cwd=below).records[0]["path"] == "app/db/query.py"
     one = codebatch("run", "query.py", "--json", cwd=below).json
     assert (one["paths"], one["files"]) == (["app/db/query.py"], 1)
@@ -200,11 +209,11 @@ def test_project_without_git_is_the_directory_that_was_run(codebatch: CommandLin
     whole = codebatch("run", "tree", "--json").json
     assert (whole["paths"], whole["files"]) == ([], 8)
     assert codebatch("run", "tree/lib", "tree/src/a.cpp", "--json").json["paths"] == ["lib", "src/a.cpp"]
-    assert codebatch("run", "tree/app/db", "--json").json["batch_id"] == alone["batch_id"], "it was run before"
+    assert codebatch("run", "tree/app/db", "--json").json["batch_id"] == alone["batch_id"], "the batch already exists"
 
 
 def test_work_batch_defines_a_project_but_a_store_does_not(codebatch: CommandLine) -> None:
-    """`run DIRECTORY` is the same before and after a store is made, or something else is analysed."""
+    """`run DIRECTORY` means the same before and after a store is created, or something else is analysed."""
     make_repository(codebatch.directory / "tree")
     codebatch("init", ".codebatch")
     alone = codebatch("run", "tree", "--json").json

@@ -1,4 +1,4 @@
-"""Every command line of the predecessor's two quick starts and command lists, as written there."""
+"""Every command of the two quick starts and command lists of CodeBatch 1, as written there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.conftest import Ran
 from tests.support.command_line import CommandLine, make_project
 
-# In order, as the README and the documentation of CodeBatch 1.0 have them (seeds 000 and 001).
+# The order is that of the README and the documentation of CodeBatch 1.0 (seeds 000 and 001).
 QUICK_START = """\
 codebatch init ./store
 codebatch snapshot ./my-project --store ./store

@@ -1,4 +1,4 @@
-"""A task that removes the store that its batch lies in."""
+"""A task that removes the store of its batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.command_line import CommandLine
 __all__ = ["line"]
 
 
-# rm leaves a directory in which another process makes a file at that moment.
+# rm does not remove a directory if another process creates a file in it at that moment.
 REMOVE = "until rm -rf .codebatch; do :; done"
 
 

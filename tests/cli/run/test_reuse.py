@@ -1,4 +1,4 @@
-"""Running again costs what the change costs, and says the same as running anew (SPEC.md "Reuse")."""
+"""A second run costs as much as the change, and has the same result as a run without reuse (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
 
 @pytest.fixture
 def project(codebatch: CommandLine) -> CommandLine:
-    """A tree of several shards that was run once; configuration and store lie beside it."""
+    """A tree of several shards that was analysed once. Configuration and store are beside it."""
     write(codebatch.directory / "codebatch.toml", SHARDS)
     make_modules(codebatch.directory / "tree", FILES)
     set_apart(codebatch, "tree")
@@ -32,26 +32,26 @@ def project(codebatch: CommandLine) -> CommandLine:
 
 
 def _run(codebatch: CommandLine, *options: str) -> dict[str, Any]:
-    """Run, and hold the digest against that of a run that takes nothing over."""
+    """Run codebatch, and check that the result equals that of a run without reuse."""
     answer: dict[str, Any] = codebatch("run", "tree", "--json", *options).json
     with inline(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(codebatch.directory)
-        anew = json.loads(ask(("run", "tree", "--json", "-q", "--store", "anew", "--again")).stdout)
-    assert anew["reused"] == 0
-    assert answer["result_digest"] == anew["result_digest"]
-    assert answer["records"] == anew["records"]
+        fresh = json.loads(ask(("run", "tree", "--json", "-q", "--store", "anew", "--again")).stdout)
+    assert fresh["reused"] == 0
+    assert answer["result_digest"] == fresh["result_digest"]
+    assert answer["records"] == fresh["records"]
     return answer
 
 
 def test_changed_file_is_the_only_file_executed(project: CommandLine) -> None:
     write(project.directory / "tree" / "m07.py", "import sys\n")
     ended = project("run", "tree")
-    served = FILE_TASKS * (FILES - 1)
-    assert f"({served} of {served + FILE_TASKS} results reused)" in ended.text
+    reused = FILE_TASKS * (FILES - 1)
+    assert f"({reused} of {reused + FILE_TASKS} results reused)" in ended.text
     new, old = sorted(project.directory.glob(".codebatch/batches/batch-*"), reverse=True)
     shared = {path.stat().st_ino for path in old.glob("outputs/*/*/*.zst")}
     own = [path for path in new.glob("outputs/*/[!d]*/*.zst") if path.stat().st_ino not in shared]
-    assert len(own) == FILE_TASKS, "the files of one shard"
+    assert len(own) == FILE_TASKS, "only the shard files of one shard may be new"
     write(project.directory / "tree" / "m07.py", "import sys, os\n")
     assert _run(project)["executed"] == FILE_TASKS
     assert project("query", "outputs", "--path", "m07.py", "--json").records
@@ -69,7 +69,7 @@ def test_changed_imports_rewrite_only_the_affected_dependency_shards(
     new, old = sorted(project.directory.glob(".codebatch/batches/batch-*"), reverse=True)
     shared = {path.stat().st_ino for path in old.glob("outputs/*/*/*.zst")}
     own = [path for path in new.glob("outputs/*/dependencies/*.zst") if path.stat().st_ino not in shared]
-    assert len(own) == shards, "of the file that imports, and of the one that it imports now"
+    assert len(own) == shards, "only shards of the importing file and of imported files may be new"
 
 
 def test_added_removed_and_moved_files_are_the_only_files_executed(project: CommandLine) -> None:
@@ -79,7 +79,7 @@ def test_added_removed_and_moved_files_are_the_only_files_executed(project: Comm
     os.chmod(project.directory / "tree" / "m09.py", 0o755)
     assert _run(project)["executed"] == FILE_TASKS * 3
     write(project.directory / "tree" / ".gitattributes", "m1*.py linguist-generated\n")
-    assert _run(project)["executed"] > FILE_TASKS * 10, "what is known of a file is in its key"
+    assert _run(project)["executed"] > FILE_TASKS * 10, "the cache key must cover the attributes of a file"
 
 
 def test_changed_task_configuration_reexecutes_only_this_task(project: CommandLine) -> None:
@@ -144,7 +144,9 @@ def _flip(path: Path) -> None:
 
 
 def _replace_with_another_file(path: Path) -> None:
-    path.write_bytes(next(each for each in path.parent.iterdir() if each != path and each.is_file()).read_bytes())
+    path.write_bytes(
+        next(sibling for sibling in path.parent.iterdir() if sibling != path and sibling.is_file()).read_bytes()
+    )
 
 
 @pytest.mark.parametrize("damage", [_truncate, _flip, _replace_with_another_file, Path.unlink])
@@ -180,17 +182,19 @@ def test_batch_with_damaged_outputs_retains_its_registers(project: CommandLine) 
     next(old.glob("outputs/*/lint/000002-*")).unlink()
     write(project.directory / "tree" / "m00.py", "import sys\n")
     answer = _run(project)
-    assert answer["executed"] == FILE_TASKS, "the registers have what the file had"
+    assert answer["executed"] == FILE_TASKS, "the registers must have the results of the missing file"
     shutil.rmtree(next(old.glob("outputs/*")))
     assert project("resume", "--batch", old.name, "--json").json["result_digest"] == digest
 
 
 def test_record_with_a_damaged_or_missing_object_is_not_reused(project: CommandLine) -> None:
-    """Be it damaged or lost; of the whole shard or of a part that is served."""
+    """Damaged and missing objects are tried, in shards that are reused as a whole and in part."""
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.parse]\nemit_ast = true\n")
     project("run", "tree")
     objects = project.directory / ".codebatch" / "objects"
-    asts = {each["path"]: each["object"] for each in project("query", "outputs", "--kind", "ast", "--json").records}
+    asts = {
+        record["path"]: record["object"] for record in project("query", "outputs", "--kind", "ast", "--json").records
+    }
     damaged = bytes.fromhex(asts["m05.py"]), bytes.fromhex(asts["m08.py"])
     for pack in objects.glob("*.pack"):
         pack.with_suffix(".bad").write_bytes(encode_damaged_keys(set(damaged)))

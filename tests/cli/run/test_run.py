@@ -1,4 +1,4 @@
-"""What `run` takes, and what it does over a batch that is there already."""
+"""Arguments of `run`, and its action if there is already a batch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.support.command_line import CommandLine, Ended, make_project, wait_un
 
 @pytest.fixture
 def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """The command line beside a project."""
+    """The command line in a directory with a project."""
     codebatch = CommandLine(tmp_path_factory.mktemp("run"))
     make_project(codebatch.directory / "project")
     return codebatch
 
 
 def paths_of(codebatch: CommandLine, ended: Ended) -> list[str]:
-    """The paths of the batch that a run answered with."""
+    """Return the paths of the batch that a run reports."""
     rows = codebatch("files", "--batch", ended.json["batch_id"], "--json").records
     return [row.get("path", "?") for row in rows]
 
@@ -73,24 +73,27 @@ def test_run_with_batch_option_resumes_the_planned_batch(codebatch: CommandLine)
 
 
 def test_installation_with_other_task_code_cannot_resume_a_batch(codebatch: CommandLine, tmp_path: Path) -> None:
-    """The other one is a copy of the package that implements the tasks, with one line more."""
-    begun = codebatch("run", "project", "--task", "parse", "--json").json["batch_id"]
+    """The other installation is a copy of the package that implements the tasks, with one more line."""
+    batch_id = codebatch("run", "project", "--task", "parse", "--json").json["batch_id"]
     package = Path(codebatch_workers.__file__).parent
     shutil.copytree(package, tmp_path / "codebatch_workers", ignore=shutil.ignore_patterns("__pycache__"))
     with open(tmp_path / "codebatch_workers" / "tasks" / "lint.py", "a", encoding="utf-8") as file:
         file.write("# another release\n")
     other = CommandLine(codebatch.directory, {"PYTHONPATH": str(tmp_path)})
     for command in ("run --batch latest", "resume", "run-shard --task parse --shard="):
-        refused = other(*command.split(), "--json", status=2).error
-        assert refused["code"] == "tool_mismatch", command
-        assert "implementation_digest" in refused["message"]
-        assert "codebatch run PATH" in refused["hint"]
-    assert other("status", "--json").json["batch_id"] == begun, "reading is for everyone"
+        error = other(*command.split(), "--json", status=2).error
+        assert error["code"] == "tool_mismatch", command
+        assert "implementation_digest" in error["message"]
+        assert "codebatch run PATH" in error["hint"]
+    assert other("status", "--json").json["batch_id"] == batch_id, "reading must work in any installation"
     assert codebatch("run", "--batch", "latest", "--json").json["status"] == "COMPLETED"
 
 
 def test_run_fails_if_the_installation_is_replaced_meanwhile(codebatch: CommandLine, tmp_path: Path) -> None:
-    """A task replaces it and takes its worker with it; the next worker is another codebatch than what planned."""
+    """A task replaces the installation and ends its worker.
+
+    The next worker then runs other code than the planning process.
+    """
     package = tmp_path / "installed" / "codebatch_workers"
     shutil.copytree(Path(codebatch_workers.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     replaced = package / "tasks" / "lint.py"
@@ -113,8 +116,8 @@ def test_run_fails_but_retains_results_if_a_local_task_is_edited(codebatch: Comm
     assert "planned with another version of edited" in ended.error["message"]
     write(task, "def task(file):\n    return []\n")
     answer = codebatch("run", "project", "--json").json
-    anew = codebatch("run", "project", "--json", "--store", "anew").json
-    assert (answer["status"], answer["result_digest"]) == ("COMPLETED", anew["result_digest"])
+    fresh = codebatch("run", "project", "--json", "--store", "anew").json
+    assert (answer["status"], answer["result_digest"]) == ("COMPLETED", fresh["result_digest"])
 
 
 def test_again_creates_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:

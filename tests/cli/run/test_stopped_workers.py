@@ -1,4 +1,4 @@
-"""Commands that stop or trace their worker: it goes on or is replaced, and limits hold."""
+"""Commands that stop or trace their worker: the worker is continued or replaced, and limits hold."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_worker_traced_by_its_command_is_replaced(line: CommandLine) -> None:
         {"one": f"run = {json.dumps([sys.executable, 'traces.py'])}\n{once}", "two": 'run = "echo went on"'},
     )
     process = line.start("work", "run")
-    wait_until(lambda: count(line, "one.began") > 0, "it begins")
+    wait_until(lambda: count(line, "one.began") > 0, "the command begins")
     if not (line.directory / "traced").exists():
         process.kill()
         process.communicate()
@@ -64,7 +64,7 @@ def test_two_signals_end_a_run_with_a_stopped_worker(line: CommandLine) -> None:
     make_list(line, {"one": f"run = {json.dumps('echo >one.began; ' + STOPS + 'sleep 1000')}\ngrace_seconds = 0.1"})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGTERM)
-    wait_until(lambda: bool(_requests(line)), "it is heard")
+    wait_until(lambda: bool(_requests(line)), "the signal is recorded")
     process.send_signal(signal.SIGTERM)
     assert "one stopped" in line.finish(process, status=128 + signal.SIGTERM).notes
 
@@ -79,15 +79,15 @@ def test_stopped_worker_is_continued_after_adoption(line: CommandLine) -> None:
     process.kill()
     process.communicate()
     resumed = line.start("resume")
-    wait_until(lambda: status(line)["coordinator"] is not None, "it is conducted again")
-    (pid,) = (each["pid"] for each in status(line)["workers"])
-    wait_until(lambda: b"adopted" in line("events").stdout, "it is adopted")
+    wait_until(lambda: status(line)["coordinator"] is not None, "the batch has a new coordinator")
+    (pid,) = (worker["pid"] for worker in status(line)["workers"])
+    wait_until(lambda: b"adopted" in line("events").stdout, "the attempt is adopted")
     os.kill(pid, signal.SIGSTOP)
-    wait_until(lambda: not _is_stopped(pid), "it is continued")
+    wait_until(lambda: not _is_stopped(pid), "the worker is continued")
     write(line.directory / "go", "")
     assert "was stopped: it is continued" in line.finish(resumed).notes
 
 
 def _is_stopped(pid: int) -> bool:
-    found = proc.process_stat(pid)
-    return found is not None and found.is_stopped
+    process_status = proc.process_stat(pid)
+    return process_status is not None and process_status.is_stopped

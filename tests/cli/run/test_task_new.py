@@ -1,4 +1,4 @@
-"""`task new` writes a task that works, `task try` tells what it says of one file, or what it raises, first."""
+"""`task new` generates a working task; `task try` prints the records of one file, or the exception that was raised."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.support.command_line import CommandLine, set_apart, write
 def test_generated_task_works_and_can_be_tried_on_a_file(codebatch: CommandLine) -> None:
     write(codebatch.directory / "src" / "a b.txt", "one\nto frobnicate\n")
     write(codebatch.directory / "src" / "c.txt", "frobnicate\n")
-    made = codebatch("task", "new", "my-words", "--json").json
-    assert Path(made["file"]).name == "my_words.py"
+    created = codebatch("task", "new", "my-words", "--json").json
+    assert Path(created["file"]).name == "my_words.py"
     assert (codebatch.directory / "codebatch.toml").read_text().endswith('python = "tools/my_words.py:task"\n')
     before = sorted(codebatch.directory.iterdir())
     line = "src/a b.txt:2:4: warning my-words `frobnicate` is here [my-words]"
@@ -35,8 +35,8 @@ def test_generated_task_works_and_can_be_tried_on_a_file(codebatch: CommandLine)
     ended = codebatch("task", "try", "my-words", "src/a b.txt", status=1)
     assert ended.lines[:2] == ["my-words failed: exception", "  ValueError: b'src/a b.txt'"]
     assert "my_words.py" in ended.lines[2]
-    told = codebatch("task", "try", "my-words", "src/a b.txt", "--json", status=1).json
-    assert (told["records"], told["reason"]) == ([], "exception")
+    answer = codebatch("task", "try", "my-words", "src/a b.txt", "--json", status=1).json
+    assert (answer["records"], answer["reason"]) == ([], "exception")
     set_apart(codebatch, "src")
     codebatch("run", "src", status=3)
     assert [row["path"] for row in codebatch("errors", "--json").records] == ["a b.txt", "c.txt"]
@@ -83,10 +83,10 @@ def test_task_new_does_not_overwrite_existing_files(tmp_path: Path) -> None:
 
 def test_reported_finding_has_location_and_task_name_by_default() -> None:
     file = SourceFile(b"a.txt", "one\né two\n".encode(), executable=False, contexts={})
-    found = with_default_names(validate_records([file.report(2, "no")], file)[0], "words")
+    record = with_default_names(validate_records([file.report(2, "no")], file)[0], "words")
     place = {"line": 2, "column": 1, "end_line": 2, "end_column": 6}
     whole = {"severity": "warning", "code": "words", "message": "no", "tool": "words"}
-    assert found == Diagnostic(path="a.txt", **place, **whole)  # type: ignore[arg-type]
+    assert record == Diagnostic(path="a.txt", **place, **whole)  # type: ignore[arg-type]
     other = with_default_names(file.report(2, "no", column=3, code="two", severity="error"), "words")
     assert isinstance(other, Diagnostic)
     assert (other.column, other.code, other.severity, other.tool) == (3, "two", "error", "words")

@@ -1,4 +1,4 @@
-"""`task test`: a task that depends on more than its file is found out."""
+"""`task test` detects a task that depends on more than its file."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def project(codebatch: CommandLine) -> CommandLine:
 
 def test_task_test_of_a_deterministic_task_reports_no_difference(project: CommandLine) -> None:
     before = sorted(project.directory.iterdir())
-    told = project("task", "test", "sound", "src", "--json").json
-    assert told == {
+    report = project("task", "test", "sound", "src", "--json").json
+    assert report == {
         "schema": "codebatch.task-test/1", "task": "sound", "files": 12, "records": 24, "failures": 0,
         "differences": [], "different": 0,
     }  # fmt: skip
@@ -59,12 +59,12 @@ def test_task_test_of_a_deterministic_task_reports_no_difference(project: Comman
 def test_task_test_reports_differences_of_a_nondeterministic_task(
     project: CommandLine, name: str, files: int | None
 ) -> None:
-    told = project("task", "test", name, "src", "-j", "1", "--json", status=1).json
-    assert told["different"] >= 1
-    assert files in (None, told["different"])
-    for each in told["differences"]:
-        assert each["first"] != each["second"]
-        assert '"metric":"m"' in each["first"], "what is equal is not shown"
+    report = project("task", "test", name, "src", "-j", "1", "--json", status=1).json
+    assert report["different"] >= 1
+    assert files in (None, report["different"])
+    for difference in report["differences"]:
+        assert difference["first"] != difference["second"]
+        assert '"metric":"m"' in difference["first"], "equal records must not be shown"
     assert project("task", "test", name, "src", "-j", "1", status=1).lines[-1].endswith("differ")
 
 

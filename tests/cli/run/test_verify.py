@@ -1,4 +1,4 @@
-"""`verify` does a sample again, names what differs, and has its task served no more."""
+"""`verify` executes a sample again and reports tasks with different results, which are then not reused."""
 
 from __future__ import annotations
 
@@ -44,14 +44,18 @@ def test_verify_names_a_task_with_different_results(project: CommandLine) -> Non
     write_own_task(root, "fickle", FICKLE.format(mood=str(mood)), SHARDS)
     project("run", "tree")
     before = _names(root)
-    every = project("verify", "--sample", "100%", "--json").json
-    assert (every["files"], every["results"], every["different"]) == (FILES, FILES * 7, 0), "project tasks too"
-    assert every["untrusted"] == []
+    report_of_all = project("verify", "--sample", "100%", "--json").json
+    assert (report_of_all["files"], report_of_all["results"], report_of_all["different"]) == (FILES, FILES * 7, 0), (
+        "a full sample must include project tasks"
+    )
+    assert report_of_all["untrusted"] == []
     assert not (root / ".codebatch" / "untrusted.json").exists()
     mood.write_text("another")
-    told = project("verify", "--sample", "99%", "--json", status=1).json
-    assert (told["files"], told["results"], told["failed"]) == (FILES, FILES * 5, 0), "no project tasks"
-    assert told["differences"] == [
+    report = project("verify", "--sample", "99%", "--json", status=1).json
+    assert (report["files"], report["results"], report["failed"]) == (FILES, FILES * 5, 0), (
+        "a partial sample must not include project tasks"
+    )
+    assert report["differences"] == [
         {
             "task": "fickle",
             "path": "m05.py",
@@ -59,31 +63,31 @@ def test_verify_names_a_task_with_different_results(project: CommandLine) -> Non
             "second": '{"kind":"metric","path":"m05.py","metric":"mood","value":7}',
         }
     ]
-    (caught,) = told["untrusted"]
+    (caught,) = report["untrusted"]
     assert caught["task"] == "fickle"
-    assert [each.key for each in load_untrusted(open_store(root / ".codebatch"))] == [caught["key"]]
+    assert [entry.key for entry in load_untrusted(open_store(root / ".codebatch"))] == [caught["key"]]
     ended = project("verify", "latest", "--sample", "99.9", status=1)
     assert ended.lines[0] == "fickle: m05.py"
     assert ended.lines[-1] == "60 results for 12 files verified: 1 of them differ"
     mood.write_text("bad")
-    told = project("verify", "--sample", "99%", "--json", status=1).json
-    assert (told["failed"], told["different"]) == (1, 1)
+    report = project("verify", "--sample", "99%", "--json", status=1).json
+    assert (report["failed"], report["different"]) == (1, 1)
     project("run", "tree", "--again", status=3)
     mood.write_text("fine")
-    told = project("verify", "--sample", "99%", "--json", status=1).json
-    assert (told["results"], told["failed"]) == (FILES * 5 - 1, 0), "what failed then is no result"
+    report = project("verify", "--sample", "99%", "--json", status=1).json
+    assert (report["results"], report["failed"]) == (FILES * 5 - 1, 0), "a failed result must not be verified"
     write(root / "fickle.py", FICKLE.format(mood=str(mood)).replace("m05.py", "none"))
     project("run", "tree")
     mood.write_text("bad")
     ended = project("verify", "--sample", "100%", status=3)
     assert ended.lines[-1] == "1 result could not be produced again"
-    assert (_names(root)[:1], len(_names(root))) == (before, 3), "nothing is left over of what was done again"
+    assert (_names(root)[:1], len(_names(root))) == (before, 3), "verification left files behind"
 
 
 def _distrust(project: CommandLine, task: str) -> str:
     store = open_store(project.directory / ".codebatch", project.directory / "tree")
     batch = resolve_batch(store, None)
-    planned = next(each for each in batch.plan().tasks if each.name == task)
+    planned = next(planned for planned in batch.plan().tasks if planned.name == task)
     distrust_keys(store, [UntrustedKey(key=result_key(planned), task=task, batch_id=batch.id)])
     return result_key(planned)
 
@@ -98,7 +102,7 @@ def test_untrusted_task_is_executed_until_its_key_changes_or_it_is_trusted(proje
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
     project("run", "tree")
     write(changed, "import ast\n")
-    assert project("run", "tree", "--json").json["executed"] == 4, "under another key it is trusted"
+    assert project("run", "tree", "--json").json["executed"] == 4, "a task with another key is trusted"
     write(project.directory / "codebatch.toml", SHARDS)
     assert lint.startswith(project("verify", "--trust", lint[:9], "--json").json["key"][:9])
     write(changed, "import re\n")
@@ -112,12 +116,16 @@ def test_project_task_that_needs_an_untrusted_task_is_not_reused(project: Comman
     assert "lint" not in needs["duplicates"]
     _distrust(project, "analyze")
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
-    for task in ("parse", "analyze", "symbols"):  # Now it could be taken over: all that it needs has results.
+    for task in (
+        "parse",
+        "analyze",
+        "symbols",
+    ):  # Now the results could be reused, because all needed tasks have results.
         project("run", "tree", "--task", task)
     project("run", "tree")
-    told = explain(project)
-    assert told["duplicates"] == (1, 0, {"untrusted analyze": 1})
-    assert told["parse"] == (0, FILES, {})
+    explained = explain(project)
+    assert explained["duplicates"] == (1, 0, {"untrusted analyze": 1})
+    assert explained["parse"] == (0, FILES, {})
 
 
 def test_commands_report_a_damaged_list_of_untrusted_tasks(project: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""`work analyze`: a graph that programs draw, whatever tasks are called; nothing is run, no store is needed."""
+"""`work analyze`: a graph for other programs, with any titles of tasks. Nothing is run, and no store is needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOSTILE = [
 
 @pytest.fixture
 def line(tmp_path: Path) -> CommandLine:
-    """The command line in a directory with a list of tasks with hostile titles, of which each needs the one before."""
+    """The command line beside a list of tasks with hostile titles. Each task needs the one before."""
     tasks = {
         f"t{n}": {"run": "touch ran", "title": title, "text": f"After t{n - 1} is done: {title}" if n else title}
         for n, title in enumerate(HOSTILE)
@@ -33,13 +33,17 @@ WORDS = ("work", "analyze", "-f", "work.json")
 
 
 def test_analyze_prints_the_graph_and_runs_nothing(line: CommandLine) -> None:
-    found = line(*WORDS, "--json").json
-    assert (found["schema"], found["strategy"], len(found["edges"])) == ("codebatch.work-analyze/1", "auto", 14)
-    assert found == line(*WORDS, "--format", "json").json
-    assert {edge["source"] for edge in found["edges"]} == {"inferred"}
-    told = line(*WORDS).lines
-    assert told[:3] == ["source    work.json", "tasks     15, 14 dependencies", "strategy  auto, 3 at once"]
-    assert line("work", "run", "-f", "work.json", "--analyze").lines == told
+    analysis = line(*WORDS, "--json").json
+    assert (analysis["schema"], analysis["strategy"], len(analysis["edges"])) == (
+        "codebatch.work-analyze/1",
+        "auto",
+        14,
+    )
+    assert analysis == line(*WORDS, "--format", "json").json
+    assert {edge["source"] for edge in analysis["edges"]} == {"inferred"}
+    text = line(*WORDS).lines
+    assert text[:3] == ["source    work.json", "tasks     15, 14 dependencies", "strategy  auto, 3 at once"]
+    assert line("work", "run", "-f", "work.json", "--analyze").lines == text
     assert line(*WORDS, "--no-infer", "--json").json["edges"] == []
     assert line(*WORDS, "--infer-confidence", "0.99", "--json").json["edges"] == []
     assert sorted(path.name for path in line.directory.iterdir()) == ["work.json"]
@@ -61,7 +65,7 @@ def test_dot_graph_is_valid_with_hostile_titles(line: CommandLine) -> None:
         drawn = json.loads(
             subprocess.run(["dot", "-Tjson"], input=graph.encode(), check=True, capture_output=True).stdout
         )
-        assert [each["name"] for each in drawn["objects"]] == [f"t{n}" for n in range(len(HOSTILE))]
+        assert [node["name"] for node in drawn["objects"]] == [f"t{n}" for n in range(len(HOSTILE))]
         assert len(drawn["edges"]) == 14
 
 

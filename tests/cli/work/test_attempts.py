@@ -1,4 +1,4 @@
-"""Tries, questions and what people ask of a batch of commands while it runs, with real processes."""
+"""Tries, questions, and changes of a running work batch, with real processes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.support.command_line import CommandLine, wait_until, write
 
 @pytest.fixture
 def line(tmp_path: Path) -> CommandLine:
-    """The command line in a directory of its own."""
+    """The command line in a separate directory `project`."""
     (tmp_path / "project").mkdir()
     return CommandLine(tmp_path / "project")
 
 
 def make_list(line: CommandLine, tasks: dict[str, str], top: str = "") -> None:
-    """work.toml, of each task its keys; between tries is next to no wait."""
+    """Write work.toml with keys for each task. The delay between tries is short."""
     tables = [f"[tasks.{name}]\n{keys}\n" for name, keys in tasks.items()]
     write(line.directory / "work.toml", "\n".join([top, "[defaults]\nbackoff_seconds = 0.01", *tables]))
 
@@ -35,16 +35,16 @@ def states(line: CommandLine) -> dict[str, str]:
     return {name: task["state"] for name, task in tasks_of(line).items()}
 
 
-def latest(line: CommandLine) -> str:
-    found = line("status", "--json").json["batch_id"]
-    assert isinstance(found, str)
-    return found
+def latest_batch_id(line: CommandLine) -> str:
+    batch_id = line("status", "--json").json["batch_id"]
+    assert isinstance(batch_id, str)
+    return batch_id
 
 
 def until(line: CommandLine, task: str, state: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a task of a run in the background stands so."""
+    """Wait until a task of a run in the background has a state."""
     store = line.directory / ".codebatch" / "batches"
-    wait_until(lambda: store.exists() and any(store.glob("*/leases/*.*.*")), "something begins")
+    wait_until(lambda: store.exists() and any(store.glob("*/leases/*.*.*")), "a task begins")
     wait_until(lambda: process.poll() is not None or states(line)[task] == state, f"{task} is {state}")
 
 
@@ -70,13 +70,15 @@ def test_failed_task_is_retried_and_each_attempt_is_reported(line: CommandLine) 
     (need,) = json.loads(line("work", "log", "behind").stdout)
     assert (need["id"], need["state"], need["exit_status"]) == ("third", "DONE", 0)
     attempts = line("work", "attempts", "--json").json
-    assert [(each["task"], each["round"], each["try_number"]) for each in attempts if each["task"] == "third"] == [
+    assert [
+        (attempt["task"], attempt["round"], attempt["try_number"]) for attempt in attempts if attempt["task"] == "third"
+    ] == [
         ("third", 1, 1),
         ("third", 2, 2),
         ("third", 3, 3),
     ]
-    told = [json.loads(each) for each in line("events", "--json").lines]
-    assert [each["event"] for each in told if each.get("task") == "never"] == [
+    events = [json.loads(each) for each in line("events", "--json").lines]
+    assert [event["event"] for event in events if event.get("task") == "never"] == [
         "BATCH_TASK_QUEUED",
         "BATCH_TASK_STARTED",
         "BATCH_TASK_RETRYING",
@@ -84,7 +86,7 @@ def test_failed_task_is_retried_and_each_attempt_is_reported(line: CommandLine) 
         "BATCH_TASK_STARTED",
         "BATCH_TASK_FAILED",
     ]
-    assert {each["tries_max"] for each in told if each.get("task") == "third"} == {3}
+    assert {event["tries_max"] for event in events if event.get("task") == "third"} == {3}
     line("work", "run", "never", "--retry", "0", status=3)
     assert tasks_of(line)["never"]["round"] == 1
 
@@ -99,26 +101,26 @@ def test_blocked_task_gets_its_answer_while_running_or_is_restarted(line: Comman
     process = line.start("work", "run", "--wait-answers")
     until(line, "lives", "BLOCKED", process)
     until(line, "ends", "BLOCKED", process)
-    asked = {each["task"]: each for each in line("work", "questions", "--json").json}
-    assert (asked["lives"]["text"], asked["lives"]["live"]) == ("What name?", True)
-    assert (asked["ends"]["choices"], asked["ends"]["live"]) == (["red", "blue"], False)
+    questions = {each["task"]: each for each in line("work", "questions", "--json").json}
+    assert (questions["lives"]["text"], questions["lives"]["live"]) == ("What name?", True)
+    assert (questions["ends"]["choices"], questions["ends"]["live"]) == (["red", "blue"], False)
     assert "not one of the allowed answers" in line("work", "answer", "ends", "green", status=2).notes
     answers = [line.start("work", "answer", "lives", name) for name in ("Ann", "Bob")]
     ended = sorted((line.directory, each.wait()) for each in answers)
-    told = b"".join(each.communicate()[1] for each in answers)
+    errors = b"".join(each.communicate()[1] for each in answers)
     assert {status for _, status in ended} <= {0, 2}
-    assert told.count(b"error: ") == 1
+    assert errors.count(b"error: ") == 1
     line("work", "answer", "ends", "red")
     notes = line.finish(process).notes.splitlines()
-    assert notes.count(f"lives waits for an answer: codebatch work questions --batch {latest(line)}") == 1
+    assert notes.count(f"lives waits for an answer: codebatch work questions --batch {latest_batch_id(line)}") == 1
     assert line("work", "log", "lives").stdout in (b"got Ann\n", b"got Bob\n")
     assert states(line) == {"lives": "DONE", "ends": "DONE", "behind": "DONE"}
     assert line("work", "questions", "--json").json == []
-    happened = [json.loads(each) for each in line("events", "--json").lines]
-    blocked = [(each["task"], each["is_live"]) for each in happened if each["event"] == "BATCH_TASK_BLOCKED"]
+    events = [json.loads(each) for each in line("events", "--json").lines]
+    blocked = [(each["task"], each["is_live"]) for each in events if each["event"] == "BATCH_TASK_BLOCKED"]
     assert sorted(blocked) == [("ends", False), ("lives", True)]
-    assert {each["task"] for each in happened if each["event"] == "BATCH_TASK_ANSWERED"} == {"ends", "lives"}
-    refused = line("work", "answer", "lives", "Eve", "--batch", latest(line), status=2).notes
+    assert {each["task"] for each in events if each["event"] == "BATCH_TASK_ANSWERED"} == {"ends", "lives"}
+    refused = line("work", "answer", "lives", "Eve", "--batch", latest_batch_id(line), status=2).notes
     name = line("work", "log", "lives").text.split()[1]
     assert re.search(f"'lives' is not waiting for an answer: .+ answered '{name}'", refused)
 
@@ -130,7 +132,7 @@ def test_task_that_was_answered_as_failed_is_not_retried_by_resume(line: Command
     }
     make_list(line, tasks, 'on_failure = "continue"')
     line("work", "run", status=3)
-    batch = latest(line)
+    batch = latest_batch_id(line)
     line("work", "answer", "gives-up", "failed", "--batch", batch)
     line("resume", status=3)
     assert [(line.directory / name).read_text() for name in tasks] == ["x\n", "x\nx\n"]
@@ -182,7 +184,7 @@ def test_orphaned_answering_program_is_killed_before_the_next_starts(line: Comma
     write(line.directory / "quick", "")
     assert line("resume", "--json").json["status"] == "COMPLETED"
     assert len(pids.read_text().split()) == 2
-    wait_until(lambda: not Path(f"/proc/{first}").exists(), "it is no more")
+    wait_until(lambda: not Path(f"/proc/{first}").exists(), "the first program ends")
 
 
 def test_running_batch_accepts_skip_pause_set_and_retry(line: CommandLine) -> None:
@@ -204,18 +206,18 @@ def test_running_batch_accepts_skip_pause_set_and_retry(line: CommandLine) -> No
     assert "must be at least 1" in line("work", "set", "max-parallel=0", status=2).notes
     line("work", "set", "max-parallel=2")
     line("work", "unpause")
-    wait_until((line.directory / "three.began").exists, "two run at once")
+    wait_until((line.directory / "three.began").exists, "the third task begins")
     line("work", "skip", "one", "--as-done")
     until(line, "behind", "DONE", process)
     write(line.directory / "go", "")
     line.finish(process)
     assert states(line) == {"one": "DONE", "two": "DONE", "three": "DONE", "behind": "DONE"}
-    assert "is already done" in line("work", "skip", "two", "--batch", latest(line), status=2).notes
-    line("work", "retry", "three", "--batch", latest(line))
+    assert "is already done" in line("work", "skip", "two", "--batch", latest_batch_id(line), status=2).notes
+    line("work", "retry", "three", "--batch", latest_batch_id(line))
     assert (line.directory / "three.began").read_text() == "began\nbegan\n"
     assert tasks_of(line)["three"]["round"] == 2
-    told = [json.loads(each)["event"] for each in line("events", "--json").lines]
-    assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*told}
+    event_names = [json.loads(event_line)["event"] for event_line in line("events", "--json").lines]
+    assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*event_names}
 
 
 def test_status_shows_task_results_and_the_sum_of_costs(line: CommandLine) -> None:
@@ -228,13 +230,13 @@ def test_status_shows_task_results_and_the_sum_of_costs(line: CommandLine) -> No
     result = '\nresult = { text = "/said", cost = "/usd" }'
     make_list(line, {name: text + result for name, text in tasks.items()})
     assert line("work", "run", "-q").text.startswith("COMPLETED: 3 of 3 done (100%), cost 3.25, in ")
-    found = line("status", "--json").json
-    assert found["cost"] == 3.25
-    told = [(task["result_text"], task["cost"]) for task in found["tasks"]]
-    assert told == [("one\nmore", 0.25), ("half\nmore", 1.5), ("", None)]
-    assert [each.split()[-1] for each in line("status").lines[-4:-1]] == ["one", "half", "-"]
-    tried = line("work", "attempts", "two", "--json").json
-    assert [(each["result_text"], each["cost"]) for each in tried] == [("half\nmore", 1.5)] * 2
+    answer = line("status", "--json").json
+    assert answer["cost"] == 3.25
+    results = [(task["result_text"], task["cost"]) for task in answer["tasks"]]
+    assert results == [("one\nmore", 0.25), ("half\nmore", 1.5), ("", None)]
+    assert [line_text.split()[-1] for line_text in line("status").lines[-4:-1]] == ["one", "half", "-"]
+    attempts = line("work", "attempts", "two", "--json").json
+    assert [(attempt["result_text"], attempt["cost"]) for attempt in attempts] == [("half\nmore", 1.5)] * 2
     assert line("work", "attempts", "two").lines[0].split()[-2:] == ["cost", "message"]
     assert line("work", "attempts", "silent").lines[0].split()[-1] == "memory"
 
@@ -246,7 +248,7 @@ def test_task_starts_are_separated_by_start_every_seconds(line: CommandLine) -> 
     line("work", "run")
     began = sorted(map(float, (line.directory / "began").read_text().split()))
     assert began[2] - began[0] > 0.5
-    assert len({each["start_seconds"] for each in rehearsed["tasks"]}) == 3
+    assert len({task["start_seconds"] for task in rehearsed["tasks"]}) == 3
 
 
 def test_task_that_misuses_its_attempt_directory_affects_only_itself(line: CommandLine) -> None:
@@ -276,7 +278,7 @@ def test_task_that_misuses_its_attempt_directory_affects_only_itself(line: Comma
 def test_closed_standard_input_is_treated_as_empty(line: CommandLine) -> None:
     make_list(line, {"asks": 'run = "codebatch ask hm || exit 75"'})
     line("work", "run", status=3)
-    batch = latest(line)
+    batch = latest_batch_id(line)
     assert (
         "the answer to the question of task asks is empty"
         in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
@@ -287,18 +289,18 @@ def test_closed_standard_input_is_treated_as_empty(line: CommandLine) -> None:
 def test_status_reports_a_damaged_outcome_as_damage_and_interruption(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "true"', "b": 'run = "true"'})
     line("work", "run", "-q")
-    batch_id = latest(line)
+    batch_id = latest_batch_id(line)
     batch = line.directory / ".codebatch" / "batches" / batch_id
     (register,) = (batch / "outcomes").glob("*.1.run.r1")
     data = register.read_bytes()
     register.write_bytes(data[:60] + b"\xff" + data[61:])
-    told = "the outcome of the last attempt of b cannot be read; the attempt is treated as interrupted"
-    assert f"damaged: {told}\n" in line("status").notes
-    assert f"damaged: {told}\n" in line("status", "--quiet").notes
+    problem = "the outcome of the last attempt of b cannot be read; the attempt is treated as interrupted"
+    assert f"damaged: {problem}\n" in line("status").notes
+    assert f"damaged: {problem}\n" in line("status", "--quiet").notes
     ended = [row["outcome"] for row in line("work", "attempts", "--json").json]
     assert ended == ["result", "unreadable"]
     (damage,) = line("diagnose", "--json", status=4, has_answer=True).json["damaged"]
-    assert (damage["problem"], damage["names"]) == (told, [f"batches/{batch_id}"])
+    assert (damage["problem"], damage["names"]) == (problem, [f"batches/{batch_id}"])
     line("resume", "-q")
     assert states(line) == {"a": "DONE", "b": "DONE"}
     assert "damaged" not in line("status").notes

@@ -1,7 +1,7 @@
-"""Faults W1 to W21 that were measured in the conductor before ours: each is shown not to be here, by real processes.
+"""Tests with real processes that work batches do not have the faults W1 to W21 of an earlier conductor.
 
-W13, what a command costs, is a row of `python -m bench commands`. W16, a working tree for each, and W18, a page, are of
-what is not built yet.
+W13, the cost of a command, is a row of `python -m bench commands`. W16, a work tree for each task, and W18, a page,
+concern features that do not exist yet.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ ENDS = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED"}
 
 @pytest.fixture
 def line(tmp_path: Path) -> CommandLine:
-    """The command line in a directory of its own."""
+    """The command line in a separate directory `project`."""
     (tmp_path / "project").mkdir()
     return CommandLine(tmp_path / "project")
 
 
-def tells(task: str, then: str = "true", *, waits_for: str = "") -> str:
-    """A shell command that tells when it begins and ends, in `told`; it waits for a file to be there."""
+def recording_command(task: str, then: str = "true", *, waits_for: str = "") -> str:
+    """Return a shell command that records its start and end in `told`, and waits for a file in between."""
     wait = f"while [ ! -e {waits_for} ]; do sleep 0.02; done; " if waits_for else ""
     return f"echo {task} begins >>told; {wait}{then}; s=$?; echo {task} ends >>told; exit $s"
 
 
 def make_list(line: CommandLine, tasks: dict[str, tuple[str, str]], top: str = "") -> None:
-    """work.toml, of each task its command and further keys."""
+    """Write work.toml with a command and further keys for each task."""
     tables = [f"[tasks.{name}]\nrun = {json.dumps(run)}\n{keys}\n" for name, (run, keys) in tasks.items()]
     write(line.directory / "work.toml", "\n".join([top, *tables]))
 
 
-def told(line: CommandLine) -> list[str]:
+def recorded_lines(line: CommandLine) -> list[str]:
     path = line.directory / "told"
     return path.read_text().splitlines() if path.exists() else []
 
@@ -57,9 +57,9 @@ def states(line: CommandLine) -> dict[str, str]:
 
 
 def start(line: CommandLine, *begun: str) -> subprocess.Popen[bytes]:
-    """A run in the background, once these of its tasks have begun."""
+    """Start a run in the background, and return its process once these tasks have begun."""
     process = line.start("work", "run")
-    wait_until(lambda: {f"{name} begins" for name in begun} <= {*told(line)}, f"{begun} begin")
+    wait_until(lambda: {f"{name} begins" for name in begun} <= {*recorded_lines(line)}, f"{begun} have begun")
     return process
 
 
@@ -68,8 +68,8 @@ def go(line: CommandLine, name: str = "go") -> None:
 
 
 def kill_all(line: CommandLine, process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to who conducts and to every worker."""
-    workers = [each["pid"] for each in status(line)["workers"]]
+    """Send SIGKILL to the coordinator and to all workers."""
+    workers = [worker["pid"] for worker in status(line)["workers"]]
     for pid in (process.pid, *workers):
         os.kill(pid, signal.SIGKILL)
     process.communicate()
@@ -78,13 +78,16 @@ def kill_all(line: CommandLine, process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("top", ['strategy = "serial"', "max_parallel = 4"])
 def test_w1_dependents_of_failed_or_blocked_tasks_do_not_run(line: CommandLine, top: str) -> None:
     tasks = {
-        "last": (tells("last"), 'needs = ["first"]'),
-        "behind": (tells("behind"), 'needs = ["fails"]'),
-        "first": (tells("first"), ""),
-        "fails": (tells("fails", "false"), ""),
-        "asked": (tells("asked", waits_for="never"), 'if_interrupted = "ask"\nneeds = ["last", "fails-not"]'),
-        "fails-not": (tells("fails-not"), 'after = ["fails"]'),
-        "behind-asked": (tells("behind-asked"), 'needs = ["asked"]'),
+        "last": (recording_command("last"), 'needs = ["first"]'),
+        "behind": (recording_command("behind"), 'needs = ["fails"]'),
+        "first": (recording_command("first"), ""),
+        "fails": (recording_command("fails", "false"), ""),
+        "asked": (
+            recording_command("asked", waits_for="never"),
+            'if_interrupted = "ask"\nneeds = ["last", "fails-not"]',
+        ),
+        "fails-not": (recording_command("fails-not"), 'after = ["fails"]'),
+        "behind-asked": (recording_command("behind-asked"), 'needs = ["asked"]'),
     }
     make_list(line, tasks, top)
     process = start(line, "asked")
@@ -92,41 +95,41 @@ def test_w1_dependents_of_failed_or_blocked_tasks_do_not_run(line: CommandLine, 
     line("resume", status=3)
     assert states(line)["behind"] == "SKIPPED"
     assert (states(line)["asked"], states(line)["behind-asked"]) == ("BLOCKED", "PENDING")
-    assert not {"behind begins", "behind-asked begins"} & {*told(line)}
-    assert told(line).index("first ends") < told(line).index("last begins")
+    assert not {"behind begins", "behind-asked begins"} & {*recorded_lines(line)}
+    assert recorded_lines(line).index("first ends") < recorded_lines(line).index("last begins")
 
 
 def test_w2_task_waits_for_its_needs_but_not_for_a_level(line: CommandLine) -> None:
     tasks = {
-        "long": (tells("long", waits_for="go"), ""),
-        "short": (tells("short"), ""),
-        "next": (tells("next"), 'needs = ["short"]'),
-        "then": (tells("then"), 'needs = ["next"]'),
+        "long": (recording_command("long", waits_for="go"), ""),
+        "short": (recording_command("short"), ""),
+        "next": (recording_command("next"), 'needs = ["short"]'),
+        "then": (recording_command("then"), 'needs = ["next"]'),
     }
     make_list(line, tasks, "max_parallel = 2")
     process = start(line, "long")
-    wait_until(lambda: "then ends" in told(line), "the short chain ends beside the long task")
+    wait_until(lambda: "then ends" in recorded_lines(line), "the short chain ends beside the long task")
     go(line)
     line.finish(process)
 
 
 def test_w3_interrupted_run_starts_no_pending_task_and_can_be_resumed(line: CommandLine) -> None:
-    tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "") for n in range(6)}
+    tasks = {f"t{n}": (recording_command(f"t{n}", waits_for="go"), "") for n in range(6)}
     make_list(line, tasks, "max_parallel = 2")
     process = start(line, "t0", "t1")
     process.send_signal(signal.SIGINT)
     journals = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
-    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journals.iterdir()), "the signal is heard")
+    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journals.iterdir()), "the signal is recorded")
     go(line)
     line.finish(process, status=130)
-    assert sum(each.endswith("begins") for each in told(line)) == 2
+    assert sum(each.endswith("begins") for each in recorded_lines(line)) == 2
     assert status(line)["stalled"]
     assert line("resume", "--json").json["counts"] == {"DONE": 6}
-    assert sum(each.endswith("begins") for each in told(line)) == 6
+    assert sum(each.endswith("begins") for each in recorded_lines(line)) == 6
 
 
 def test_w4_w17_dead_runner_is_replaced_and_blocks_no_other_batch(line: CommandLine) -> None:
-    tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "") for n in range(3)}
+    tasks = {f"t{n}": (recording_command(f"t{n}", waits_for="go"), "") for n in range(3)}
     make_list(line, tasks, "max_parallel = 3")
     process = start(line, *tasks)
     process.kill()
@@ -135,7 +138,7 @@ def test_w4_w17_dead_runner_is_replaced_and_blocks_no_other_batch(line: CommandL
     assert status(line)["coordinator"] is None
     go(line)
     assert line("resume", "--json").json["status"] == "COMPLETED"
-    assert len(told(line)) == 6  # None was begun again.
+    assert len(recorded_lines(line)) == 6  # No task was started again.
 
     (line.directory / "go").unlink()
     kill_all(line, start_again(line))
@@ -145,29 +148,29 @@ def test_w4_w17_dead_runner_is_replaced_and_blocks_no_other_batch(line: CommandL
 
 
 def start_again(line: CommandLine) -> subprocess.Popen[bytes]:
-    before = len(told(line))
+    before = len(recorded_lines(line))
     process = line.start("work", "run")
-    wait_until(lambda: len(told(line)) == before + 3, "all begin again")
+    wait_until(lambda: len(recorded_lines(line)) == before + 3, "all tasks begin again")
     return process
 
 
 def test_w5_w6_cancel_from_another_process_stops_the_batch_for_good(
     line: CommandLine,
 ) -> None:
-    tasks = {f"t{n}": (tells(f"t{n}", waits_for="never"), "grace_seconds = 0.1") for n in range(5)}
+    tasks = {f"t{n}": (recording_command(f"t{n}", waits_for="never"), "grace_seconds = 0.1") for n in range(5)}
     make_list(line, tasks, "max_parallel = 2")
     process = start(line, "t0", "t1")
     assert line("cancel", "--json").json["status"] == "CANCELLED"
     assert "was cancelled" in line.finish(process, status=3).notes
-    assert sorted(told(line)) == ["t0 begins", "t1 begins"]
+    assert sorted(recorded_lines(line)) == ["t0 begins", "t1 begins"]
     assert (status(line)["status"], status(line)["counts"]) == ("CANCELLED", {"CANCELLED": 5})
     assert line("batch", "list", "--json").json[0]["status"] == "CANCELLED"
 
 
 def test_w7_outcomes_before_a_cancel_remain_and_resume_runs_the_rest(line: CommandLine) -> None:
     tasks = {
-        "done": (tells("done"), ""),
-        "runs": (tells("runs", waits_for="go"), 'needs = ["done"]\ngrace_seconds = 0.1'),
+        "done": (recording_command("done"), ""),
+        "runs": (recording_command("runs", waits_for="go"), 'needs = ["done"]\ngrace_seconds = 0.1'),
     }
     make_list(line, tasks)
     process = start(line, "runs")
@@ -176,13 +179,13 @@ def test_w7_outcomes_before_a_cancel_remain_and_resume_runs_the_rest(line: Comma
     assert states(line) == {"done": "DONE", "runs": "CANCELLED"}
     go(line)
     assert line("resume", "--json").json["counts"] == {"DONE": 2}
-    assert told(line).count("done begins") == 1
+    assert recorded_lines(line).count("done begins") == 1
 
 
 def test_w8_attempt_without_outcome_does_not_inherit_the_previous_one(line: CommandLine) -> None:
-    make_list(line, {"one": (tells("one", "test ! -e broken || kill -9 $PPID"), "restarts_max = 1")})
+    make_list(line, {"one": (recording_command("one", "test ! -e broken || kill -9 $PPID"), "restarts_max = 1")})
     assert line("work", "run", "--json").json["status"] == "COMPLETED"
-    go(line, "broken")  # From now on it kills the worker that would tell its end.
+    go(line, "broken")  # From now on, the task kills the worker that would record its end.
     ended = json.loads(line("resume", "--force", "--json", status=3).stdout)
     assert [(task["state"], task["reason"], task["round"]) for task in ended["tasks"]] == [("FAILED", "interrupted", 2)]
 
@@ -191,21 +194,21 @@ def test_w9_w10_follow_prints_every_event_of_a_burst_and_one_end(line: CommandLi
     burst = {
         f"t{n}": (f"test $(echo >>t{n}; wc -l <t{n}) -ge 2", "retries = 1\nbackoff_seconds = 0") for n in range(40)
     }
-    make_list(line, {"first": (tells("first", waits_for="go"), ""), **burst}, "max_parallel = 8")
+    make_list(line, {"first": (recording_command("first", waits_for="go"), ""), **burst}, "max_parallel = 8")
     process = start(line, "first")
     follower = line.start("follow", "--json")
     go(line)
     line.finish(process)
-    followed = [json.loads(each) for each in line.finish(follower).lines]
-    assert followed == [json.loads(each) for each in line("events", "--json").lines]
-    assert [each["seq"] for each in followed] == list(range(1, len(followed) + 1))
-    begun = [(each["task"], each["try"]) for each in followed if each["event"] == "BATCH_TASK_STARTED"]
-    assert sorted(begun) == sorted([("first", 1), *((name, n) for name in burst for n in (1, 2))])
-    assert [each["event"] for each in followed if each["event"] in ENDS] == ["BATCH_COMPLETED"]
+    followed = [json.loads(event) for event in line.finish(follower).lines]
+    assert followed == [json.loads(event) for event in line("events", "--json").lines]
+    assert [event["seq"] for event in followed] == list(range(1, len(followed) + 1))
+    started = [(event["task"], event["try"]) for event in followed if event["event"] == "BATCH_TASK_STARTED"]
+    assert sorted(started) == sorted([("first", 1), *((name, n) for name in burst for n in (1, 2))])
+    assert [event["event"] for event in followed if event["event"] in ENDS] == ["BATCH_COMPLETED"]
 
 
 def test_w10_follow_of_a_dead_runner_fails_instead_of_hanging(line: CommandLine) -> None:
-    make_list(line, {"one": (tells("one", waits_for="go"), "")})
+    make_list(line, {"one": (recording_command("one", waits_for="go"), "")})
     process = start(line, "one")
     follower = line.start("follow")
     kill_all(line, process)
@@ -222,9 +225,9 @@ def test_w11_deep_chain_of_needs_does_not_exceed_the_recursion_limit(line: Comma
 
 def test_w12_killed_runner_with_strategy_auto_repeats_no_task(line: CommandLine) -> None:
     tasks = {
-        "3-last": (tells("3-last"), 'text = "Depends on 2-next."'),
-        "2-next": (tells("2-next", waits_for="go"), 'text = "After 1-first is done."'),
-        "1-first": (tells("1-first"), ""),
+        "3-last": (recording_command("3-last"), 'text = "Depends on 2-next."'),
+        "2-next": (recording_command("2-next", waits_for="go"), 'text = "After 1-first is done."'),
+        "1-first": (recording_command("1-first"), ""),
     }
     make_list(line, tasks, 'strategy = "auto"')
     process = start(line, "2-next")
@@ -232,32 +235,34 @@ def test_w12_killed_runner_with_strategy_auto_repeats_no_task(line: CommandLine)
     process.communicate()
     go(line)
     assert line("resume", "--json").json["status"] == "COMPLETED"
-    assert told(line) == [f"{name} {word}" for name in ("1-first", "2-next", "3-last") for word in ("begins", "ends")]
+    assert recorded_lines(line) == [
+        f"{name} {word}" for name in ("1-first", "2-next", "3-last") for word in ("begins", "ends")
+    ]
 
 
 def test_w14_concurrent_cancel_status_and_resume_are_consistent(line: CommandLine) -> None:
-    tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "grace_seconds = 0.1") for n in range(4)}
+    tasks = {f"t{n}": (recording_command(f"t{n}", waits_for="go"), "grace_seconds = 0.1") for n in range(4)}
     make_list(line, tasks, "max_parallel = 4")
     process = start(line, *tasks)
     cancels = [line.start("cancel", "--json") for _ in range(3)]
     looks = [line.start("status", "--json") for _ in range(3)]
-    for each in (*cancels, *looks):
-        each.wait()
+    for command in (*cancels, *looks):
+        command.wait()
     for look in looks:
         assert json.loads(line.finish(look).stdout)["status"] in ("RUNNING", "CANCELLED")
-    # Who comes when it is over is told so.
-    assert {each.returncode for each in cancels} <= {0, 2}
-    for each in cancels:
-        each.communicate()
+    # A cancel that comes after the end fails.
+    assert {command.returncode for command in cancels} <= {0, 2}
+    for command in cancels:
+        command.communicate()
     line.finish(process, status=3)
     assert status(line)["counts"] == {"CANCELLED": 4}
     go(line)
     resumes = [line.start("resume", "--json") for _ in range(3)]
-    for each in resumes:
-        each.communicate()
-    assert 0 in {each.returncode for each in resumes}
+    for command in resumes:
+        command.communicate()
+    assert 0 in {command.returncode for command in resumes}
     assert status(line)["counts"] == {"DONE": 4}
-    assert sorted(told(line).count(f"{name} ends") for name in tasks) == [1, 1, 1, 1]
+    assert sorted(recorded_lines(line).count(f"{name} ends") for name in tasks) == [1, 1, 1, 1]
 
 
 def test_w15_timeout_kills_the_process_tree_of_a_stubborn_task(line: CommandLine) -> None:
@@ -276,7 +281,7 @@ def test_w15_timeout_kills_the_process_tree_of_a_stubborn_task(line: CommandLine
 def test_w19_eta_covers_parallel_tasks_and_decreases(
     line: CommandLine,
 ) -> None:
-    make_list(line, {f"t{n}": (tells(f"t{n}", "sleep 3"), "") for n in range(4)}, "max_parallel = 4")
+    make_list(line, {f"t{n}": (recording_command(f"t{n}", "sleep 3"), "") for n in range(4)}, "max_parallel = 4")
     line("work", "run")
     process = line.start("work", "run")
     seen: list[list[float]] = []
@@ -285,8 +290,8 @@ def test_w19_eta_covers_parallel_tasks_and_decreases(
         seen.append(status(line)["eta_seconds"] or [0.0, 99.0, 0.0])
         return seen[-1][1] < seen[0][1]
 
-    wait_until(lambda: status(line)["eta_seconds"] is not None, "what is left is told")
-    wait_until(is_less_left, "less is left")
+    wait_until(lambda: status(line)["eta_seconds"] is not None, "the remaining time is estimated")
+    wait_until(is_less_left, "the estimate decreases")
     line.finish(process)
     assert seen[0][2] < 4 * 3
 
@@ -303,10 +308,10 @@ def test_w20_inferred_dependency_has_evidence_and_changes_no_task_list(line: Com
 @pytest.mark.parametrize("top", ['strategy = "serial"', "max_parallel = 2"])
 def test_w21_run_resume_and_selection_reach_the_same_states(line: CommandLine, top: str) -> None:
     tasks = {
-        "ok": (tells("ok"), ""),
-        "fails": (tells("fails", "test -e mended"), 'needs = ["ok"]'),
-        "behind": (tells("behind"), 'needs = ["fails"]'),
-        "whatever": (tells("whatever"), 'after = ["behind"]'),
+        "ok": (recording_command("ok"), ""),
+        "fails": (recording_command("fails", "test -e mended"), 'needs = ["ok"]'),
+        "behind": (recording_command("behind"), 'needs = ["fails"]'),
+        "whatever": (recording_command("whatever"), 'after = ["behind"]'),
     }
     make_list(line, tasks, top)
     line("work", "run", status=3)

@@ -1,4 +1,4 @@
-"""Tries by the kind of failure, and rate limits: a pool is closed until a time, whoever dies meanwhile."""
+"""Tries by kind of failure, and rate limits that close a pool until a time, even if the coordinator dies."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ RULE = "wait_if = 'retry in (?P<seconds>\\d+) s'"
 POOLS = "max_parallel = 3\npools = { agents = 1 }"
 
 
-def _limited(id_: str, seconds: int, keys: str = "pools = { agents = 1 }") -> str:
+def _rate_limited_task(id_: str, seconds: int, keys: str = "pools = { agents = 1 }") -> str:
     return f"run = {json.dumps(LIMITED.format(id=id_, seconds=seconds))}\n{RULE}\n{keys}"
 
 
 def test_rate_limit_closes_its_pool_across_a_killed_runner(line: CommandLine) -> None:
-    make_list(line, {"one": _limited("one", 1000), "two": _limited("two", 1000), "free": 'run = "true"'}, POOLS)
+    make_list(
+        line,
+        {"one": _rate_limited_task("one", 1000), "two": _rate_limited_task("two", 1000), "free": 'run = "true"'},
+        POOLS,
+    )
     process = line.start("work", "run")
-    wait_until(lambda: count(line, "one.tries") > 0 and states(line)["one"] == "WAITING", "it meets the limit")
-    wait_until(lambda: states(line)["free"] == "DONE", "what takes of no closed pool goes on")
+    wait_until(lambda: count(line, "one.tries") > 0 and states(line)["one"] == "WAITING", "the task is rate limited")
+    wait_until(lambda: states(line)["free"] == "DONE", "the task without a closed pool is done")
     (closed,) = status(line)["closed_pools"]
     assert closed["pool"] == "agents"
     whys = {task["id"]: task["explanation"] for task in status(line)["tasks"]}
@@ -31,14 +35,17 @@ def test_rate_limit_closes_its_pool_across_a_killed_runner(line: CommandLine) ->
     assert re.fullmatch(r"pool agents closed until .*: rate limited", whys["two"])
     assert re.search(r"\nwaits     pool agents closed until .*: rate limited\n", line("status").text)
     assert re.search(r"retrying one .*: rate limited; pool agents closed until ", line("events").text)
-    wait_until(lambda: b'"closed_pools":[{"pool":"agents"' in line("events", "--json").stdout, "who follows is told")
+    wait_until(
+        lambda: b'"closed_pools":[{"pool":"agents"' in line("events", "--json").stdout,
+        "the event about the closed pool is recorded",
+    )
     process.kill()
     process.communicate()
     resumed = line.start("resume")
-    wait_until(lambda: status(line)["coordinator"] is not None, "it is conducted again")
-    assert status(line)["closed_pools"] == [closed], "the same time, for it is on disk"
+    wait_until(lambda: status(line)["coordinator"] is not None, "the batch has a new coordinator")
+    assert status(line)["closed_pools"] == [closed], "the time is stored, so it must be the same"
     write(line.directory / "reset", "")
-    line("work", "retry", "one")  # Somebody knows that the limit is over.
+    line("work", "retry", "one")  # The user knows that the limit is over.
     line.finish(resumed)
     assert status(line)["counts"] == {"DONE": 3}
     assert [count(line, "one.tries"), count(line, "two.tries")] == [2, 1]
@@ -46,14 +53,14 @@ def test_rate_limit_closes_its_pool_across_a_killed_runner(line: CommandLine) ->
 
 def test_rate_limited_attempt_does_not_count_as_a_try(line: CommandLine) -> None:
     keys = "retries = 0\n"
-    make_list(line, {"one": _limited("one", 1, keys), "two": 'run = "sleep 0.3; touch reset"'}, POOLS)
+    make_list(line, {"one": _rate_limited_task("one", 1, keys), "two": 'run = "sleep 0.3; touch reset"'}, POOLS)
     ended = line("work", "run")
     assert re.search(r"one +failed .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
     (task,) = (task for task in status(line)["tasks"] if task["id"] == "one")
     assert (task["state"], task["round"], task["try_number"], task["tries_max"]) == ("DONE", 2, 1, 1)
     assert "codebatch: rate limited: retried after" in line("work", "log", "one", "--round", "1").text
     made = line("work", "attempts", "one", "--json").json
-    assert [(each["outcome"], each["reason"]) for each in made] == [("failed", "limited"), ("result", None)]
+    assert [(attempt["outcome"], attempt["reason"]) for attempt in made] == [("failed", "limited"), ("result", None)]
 
 
 def test_failure_is_retried_only_if_retry_if_matches(line: CommandLine) -> None:

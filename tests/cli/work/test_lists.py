@@ -1,4 +1,4 @@
-"""Lists of tasks as people have them on the command line, with real processes."""
+"""Task lists on the command line, with real processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.command_line import SCRIPT, CommandLine, write
 
 @pytest.fixture
 def line(tmp_path: Path) -> CommandLine:
-    """The command line in a directory of its own, with its store beside it."""
+    """The command line in a separate directory `project`."""
     (tmp_path / "project").mkdir()
     return CommandLine(tmp_path / "project")
 
@@ -94,21 +94,21 @@ def test_file_given_as_a_task_gets_a_hint(line: CommandLine) -> None:
     for words in (("work", "run"), ("work", "analyze")):
         assert "hint: give files and directories with -f: -f 'my tasks'\n" in line(*words, "my tasks", status=5).notes
     write(line.directory / "work.toml", '[tasks.a]\nrun = "true"')
-    told = line("work", "run", "my tasks/a.md", status=2).notes
-    assert told.startswith("error: no task 'my tasks/a.md' in work.toml\nhint: give files and directories")
+    notes = line("work", "run", "my tasks/a.md", status=2).notes
+    assert notes.startswith("error: no task 'my tasks/a.md' in work.toml\nhint: give files and directories")
 
 
 def test_problem_shared_by_all_sections_is_reported_once(line: CommandLine) -> None:
     write(line.directory / "plan.md", "---\nretries: many\n---\n## a\n## b\n## c\n")
-    told = line("work", "run", "-f", "plan.md", "--command", "true", status=2).notes
-    assert told == "error: plan.md:2 sets `retries` to 'many', expected an integer from 0 to 100\n"
+    notes = line("work", "run", "-f", "plan.md", "--command", "true", status=2).notes
+    assert notes == "error: plan.md:2 sets `retries` to 'many', expected an integer from 0 to 100\n"
 
 
 def test_problems_of_many_files_are_reported_together(line: CommandLine) -> None:
     for n in range(30):
         write(line.directory / "tasks" / f"{n:02}.md", "---\nneeds: [nobody]\npriority: soon\n---\n")
-    told = line("work", "run", "-f", "tasks", "--command", "true", status=2).notes
-    assert "error: 60 problems found\n  tasks/00.md:3 sets `priority` to 'soon'" in told
-    assert told.count("\n") == 22
-    assert "  and 40 more\n" in told
+    notes = line("work", "run", "-f", "tasks", "--command", "true", status=2).notes
+    assert "error: 60 problems found\n  tasks/00.md:3 sets `priority` to 'soon'" in notes
+    assert notes.count("\n") == 22
+    assert "  and 40 more\n" in notes
     assert not (line.directory / ".codebatch").exists()

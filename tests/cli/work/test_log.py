@@ -13,7 +13,7 @@ __all__ = ["line"]
 PRINTED = "\x1b]0;title\x07\x1b[31mred\x1b[0m\x1b[2J\n"
 PRINT = "printf '\\033]0;title\\007\\033[31mred\\033[0m\\033[2J\\n'"
 ESCAPED = "\\x1b]0;title\\x07\x1b[31mred\x1b[0m\\x1b[2J\r\n"
-"""On a terminal, which makes CR LF of LF."""
+"""The text as a terminal receives it, with CR LF instead of LF."""
 
 
 def test_log_is_escaped_on_a_terminal_and_unchanged_in_a_pipe(line: CommandLine) -> None:
@@ -28,7 +28,7 @@ def test_log_is_escaped_on_a_terminal_and_unchanged_in_a_pipe(line: CommandLine)
 
 
 def test_task_colors_are_requested_and_shown_if_colors_are_enabled(line: CommandLine) -> None:
-    """Variables that the caller or the task sets stay."""
+    """Variables that the caller or the task sets are not changed."""
     shown = PRINT + '; echo "$FORCE_COLOR $CLICOLOR_FORCE${NO_COLOR-}"'
     make_list(line, {"a": f"run = {json.dumps(shown)}", "b": "run = 'echo $FORCE_COLOR'\nenv.FORCE_COLOR = '3'"})
     line.environment["NO_COLOR"] = "no"

@@ -1,4 +1,4 @@
-"""`resume` of a batch of commands whose list has changed: it says so, and `--reload` uses the list as it is now."""
+"""`resume` of a work batch with a changed task list: changes are reported, and `--reload` applies them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["line"]
 RUN = ("work", "run", "-q")
 
 
-def fails(word: str) -> str:
-    """A task that writes a word and fails until there is a file `fix`."""
+def failing_task(word: str) -> str:
+    """Return a task that writes a word and fails until a file `fix` exists."""
     return f'run = "echo {word} >>ran; test -e fix"'
 
 
 def in_a_file(line: CommandLine, word: str) -> None:
-    make_list(line, {"a": fails(word), "b": 'run = "true"'})
+    make_list(line, {"a": failing_task(word), "b": 'run = "true"'})
 
 
 def in_an_included_file(line: CommandLine, word: str) -> None:
     write(line.directory / "work.toml", 'include = ["more.toml"]\n[tasks.b]\nrun = "true"\n')
-    write(line.directory / "more.toml", f"[tasks.a]\n{fails(word)}\n")
+    write(line.directory / "more.toml", f"[tasks.a]\n{failing_task(word)}\n")
 
 
 def in_a_prompt(line: CommandLine, word: str) -> None:
@@ -38,7 +38,7 @@ def in_a_prompt(line: CommandLine, word: str) -> None:
 
 
 def in_the_configuration(line: CommandLine, word: str) -> None:
-    text = f"[work.tasks.a]\n{fails(word)}\n[work.tasks.b]\nrun = 'true'\n"
+    text = f"[work.tasks.a]\n{failing_task(word)}\n[work.tasks.b]\nrun = 'true'\n"
     write(line.directory / "codebatch.toml", text)
 
 
@@ -58,10 +58,10 @@ def test_resume_reports_a_changed_task_and_runs_its_old_definition(line: Command
     assert line("resume", "-q", status=3).notes.splitlines()[0].startswith("error: ")
     written(line, "new")
     write(line.directory / "fix", "")
-    told = line("resume", "-q").notes
+    notes = line("resume", "-q").notes
     batch = status(line)["batch_id"]
-    assert f" has changed since batch {batch} was made: changed a" in told
-    assert f"to use the new definitions: codebatch resume --reload --batch {batch}" in told
+    assert f" has changed since batch {batch} was made: changed a" in notes
+    assert f"to use the new definitions: codebatch resume --reload --batch {batch}" in notes
     assert ran(line) == "oldoldold"
 
 
@@ -80,9 +80,11 @@ def test_reload_runs_the_new_task_in_the_same_batch(line: CommandLine, written: 
 
 
 def test_resume_reports_added_removed_and_changed_tasks_and_settings(line: CommandLine) -> None:
-    make_list(line, {"a": fails("a"), "b": 'run = "true"', "gone": 'run = "false"', "was": 'run = "true"'})
+    make_list(line, {"a": failing_task("a"), "b": 'run = "true"', "gone": 'run = "false"', "was": 'run = "true"'})
     line(*RUN, status=3)
-    make_list(line, {"a": fails("a"), "b": 'run = "true; true"', "new": 'run = "true"'}, 'on_failure = "continue"')
+    make_list(
+        line, {"a": failing_task("a"), "b": 'run = "true; true"', "new": 'run = "true"'}, 'on_failure = "continue"'
+    )
     answer = line("resume", "-q", "--json", status=3, has_answer=True)
     assert answer.json["list_changes"] == {
         "changed": [],
@@ -92,15 +94,15 @@ def test_resume_reports_added_removed_and_changed_tasks_and_settings(line: Comma
         "settings": ["on_failure"],
         "problem": "",
     }
-    told = ": removed gone, was; changed after completion: b; added new; settings on_failure\n"
-    assert told in line("resume", "-q", status=3).notes
+    changes = ": removed gone, was; changed after completion: b; added new; settings on_failure\n"
+    assert changes in line("resume", "-q", status=3).notes
 
 
 @pytest.mark.parametrize("key", ["retries = 1", "timeout_seconds = 9", 'after = ["b"]'])
 def test_any_changed_key_of_an_unfinished_task_is_a_change(line: CommandLine, key: str) -> None:
-    make_list(line, {"b": 'run = "true"', "a": fails("a")})
+    make_list(line, {"b": 'run = "true"', "a": failing_task("a")})
     line(*RUN, status=3)
-    make_list(line, {"b": 'run = "true"', "a": f"{fails('a')}\n{key}"})
+    make_list(line, {"b": 'run = "true"', "a": f"{failing_task('a')}\n{key}"})
     assert " was made: changed a\n" in line("resume", "-q", status=3).notes
     line("resume", "-q", "--reload", status=3)
     assert ran(line) == ("aaaa" if "retries" in key else "aaa")
@@ -108,7 +110,7 @@ def test_any_changed_key_of_an_unfinished_task_is_a_change(line: CommandLine, ke
 
 
 def test_task_done_in_an_earlier_batch_is_not_reported_as_added(line: CommandLine) -> None:
-    make_list(line, {"a": fails("a"), "b": 'run = "true"'})
+    make_list(line, {"a": failing_task("a"), "b": 'run = "true"'})
     line(*RUN, status=3)
     line(*RUN, "--unfinished", status=3)
     assert "has changed" not in line("resume", "-q", status=3).notes
@@ -119,21 +121,21 @@ def test_resume_of_a_done_batch_reports_later_changes(line: CommandLine) -> None
     line(*RUN)
     make_list(line, {"b": 'run = "true; true"', "new": 'run = "true"'})
     for words in ("resume", "-q"), ("resume", "-q", "--reload"):
-        told = line(*words).notes
-        assert "changed after completion: b; added new" in told
-        assert "to use the new definitions: codebatch work run" in told or "to use these changes: codebatch" in told
+        notes = line(*words).notes
+        assert "changed after completion: b; added new" in notes
+        assert "to use the new definitions: codebatch work run" in notes or "to use these changes: codebatch" in notes
     assert line(*RUN, "--unfinished").text.startswith("COMPLETED: 2 of 2")
 
 
 def test_unreadable_task_list_is_reported(line: CommandLine) -> None:
-    make_list(line, {"a": fails("a")})
+    make_list(line, {"a": failing_task("a")})
     line(*RUN, status=3)
     for text in (None, "[tasks.a\n"):
         (line.directory / "work.toml").unlink()
         if text is not None:
             write(line.directory / "work.toml", text)
-        told = line("resume", "-q", status=3).notes
-        assert "with task list work.toml, so the batch keeps its definitions: " in told
+        notes = line("resume", "-q", status=3).notes
+        assert "with task list work.toml, so the batch keeps its definitions: " in notes
         reloaded = line("resume", "-q", "--reload", status=2).notes
         assert "work.toml" in reloaded
         write(line.directory / "work.toml", "")
@@ -150,27 +152,29 @@ def test_unchanged_definitions_are_not_reported(line: CommandLine) -> None:
 
 
 def test_reload_follows_new_needs_and_counts_removed_tasks_as_done(line: CommandLine) -> None:
-    make_list(line, {"a": fails("a"), "gone": fails("gone"), "c": 'run = "echo c >>ran"\nneeds = ["a", "gone"]'})
+    make_list(
+        line, {"a": failing_task("a"), "gone": failing_task("gone"), "c": 'run = "echo c >>ran"\nneeds = ["a", "gone"]'}
+    )
     line(*RUN, status=3)
     make_list(line, {"c": 'run = "echo c >>ran"', "a": 'run = "echo a >>ran"\nneeds = ["c"]'})
     ran(line)
-    told = line("resume", "-q", "--reload").notes
-    assert "reloaded from work.toml: a, c" in told
-    assert "tasks marked as done, because work.toml no longer contains them: gone" in told
+    notes = line("resume", "-q", "--reload").notes
+    assert "reloaded from work.toml: a, c" in notes
+    assert "tasks marked as done, because work.toml no longer contains them: gone" in notes
     assert ran(line) == "ca"
     assert states(line) == {"a": "DONE", "gone": "DONE", "c": "DONE"}
     line(*RUN, "--unfinished")
 
 
 def test_reload_does_not_rerun_done_tasks_without_force(line: CommandLine) -> None:
-    make_list(line, {"a": fails("a"), "b": 'run = "echo b >>ran"', "gone": 'run = "echo gone >>ran"'})
+    make_list(line, {"a": failing_task("a"), "b": 'run = "echo b >>ran"', "gone": 'run = "echo gone >>ran"'})
     line(*RUN, status=3)
-    make_list(line, {"a": fails("A"), "b": 'run = "echo B >>ran"'})
+    make_list(line, {"a": failing_task("A"), "b": 'run = "echo B >>ran"'})
     ran(line)
-    told = line("resume", "-q", "--reload", status=3).notes
+    notes = line("resume", "-q", "--reload", status=3).notes
     assert (
         "changes not reloaded: changed after completion: b; to use these changes: codebatch work run --unfinished"
-        in told
+        in notes
     )
     assert ran(line) == "A"
     write(line.directory / "fix", "")
@@ -179,7 +183,7 @@ def test_reload_does_not_rerun_done_tasks_without_force(line: CommandLine) -> No
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "problem"),
     [
         (
             {"a": 'run = "true"\nneeds = ["new"]', "new": 'run = "true"'},
@@ -189,12 +193,14 @@ def test_reload_does_not_rerun_done_tasks_without_force(line: CommandLine) -> No
         ({"a": 'run = "true"\npools = { p = 2 }'}, "the task a now needs 2 tokens of pool p, which has 1 in batch "),
     ],
 )
-def test_reload_that_does_not_fit_the_batch_is_rejected(line: CommandLine, changed: dict[str, str], told: str) -> None:
-    tasks = {"a": fails("a"), "b": 'run = "true"', "c": 'run = "echo c >>ran"\nneeds = ["a"]'}
+def test_reload_that_does_not_fit_the_batch_is_rejected(
+    line: CommandLine, changed: dict[str, str], problem: str
+) -> None:
+    tasks = {"a": failing_task("a"), "b": 'run = "true"', "c": 'run = "echo c >>ran"\nneeds = ["a"]'}
     make_list(line, tasks, "pools = { p = 1 }")
     line(*RUN, status=3)
     make_list(line, {**tasks, **changed}, "pools = { p = 2 }")
-    assert told in line("resume", "-q", "--reload", status=2).notes
+    assert problem in line("resume", "-q", "--reload", status=2).notes
     make_list(line, tasks, "pools = { p = 1 }")
     assert "changed" not in line("resume", "-q", status=3).notes
     assert ran(line) == "aa"
@@ -212,28 +218,28 @@ def test_reloaded_task_retains_the_answer_to_its_question(line: CommandLine) -> 
 
 
 def test_retry_and_answer_report_a_changed_task(line: CommandLine) -> None:
-    make_list(line, {"a": fails("old"), "asks": "run = 'codebatch ask Which || exit 75'"})
+    make_list(line, {"a": failing_task("old"), "asks": "run = 'codebatch ask Which || exit 75'"})
     line(*RUN, status=3)
-    make_list(line, {"a": fails("new"), "asks": "run = 'codebatch ask Which || exit 75'"})
-    told = " was made: changed a\n"
-    assert told in line("work", "retry", "a", "-q", status=3).notes
+    make_list(line, {"a": failing_task("new"), "asks": "run = 'codebatch ask Which || exit 75'"})
+    change = " was made: changed a\n"
+    assert change in line("work", "retry", "a", "-q", status=3).notes
     assert ran(line) == "oldold"
-    assert told in line("work", "answer", "asks", "x", "--resume", "--batch", "latest", "-q", status=3).notes
+    assert change in line("work", "answer", "asks", "x", "--resume", "--batch", "latest", "-q", status=3).notes
     line("work", "retry", "a", "-q", "--reload", status=3)
     assert ran(line) == "new"
     assert "cannot be used with --no-run" in line("work", "retry", "a", "--reload", "--no-run", status=2).notes
 
 
 def test_retry_in_a_running_batch_reports_a_changed_task(line: CommandLine) -> None:
-    make_list(line, {"a": fails("old"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
+    make_list(line, {"a": failing_task("old"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
     process = start(line, began=("one",))
     wait_until(lambda: states(line)["a"] == "FAILED", "a fails")
-    make_list(line, {"a": fails("new"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
+    make_list(line, {"a": failing_task("new"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
     assert "is already running (process" in line("work", "retry", "a", "--reload", status=3).notes
     assert states(line)["a"] == "FAILED"
-    told = line("work", "retry", "a", "-q").notes
-    assert " was made: changed a\n" in told
-    assert "to use the new definitions once the batch has ended: codebatch resume --reload" in told
+    notes = line("work", "retry", "a", "-q").notes
+    assert " was made: changed a\n" in notes
+    assert "to use the new definitions once the batch has ended: codebatch resume --reload" in notes
     wait_until(lambda: states(line)["a"] == "FAILED", "a fails again")
     write(line.directory / "go", "")
     line.finish(process, status=3)
@@ -241,12 +247,12 @@ def test_retry_in_a_running_batch_reports_a_changed_task(line: CommandLine) -> N
 
 
 def test_reload_does_not_affect_a_task_that_is_still_running(line: CommandLine) -> None:
-    make_list(line, {"one": "", "two": fails("old")}, "max_parallel = 2")
+    make_list(line, {"one": "", "two": failing_task("old")}, "max_parallel = 2")
     process = start(line, began=("one",))
     wait_until(lambda: states(line)["two"] == "FAILED", "two fails")
     process.kill()
     process.communicate()
-    make_list(line, {"one": 'run = "echo one >>ran"', "two": fails("new")}, "max_parallel = 2")
+    make_list(line, {"one": 'run = "echo one >>ran"', "two": failing_task("new")}, "max_parallel = 2")
     write(line.directory / "fix", "")
     resumed = line.start("resume", "-q", "--reload")
     wait_until(lambda: states(line)["two"] == "DONE" or resumed.poll() is not None, "two is done")
@@ -286,7 +292,7 @@ def test_python_resume_returns_changes_and_can_reload(tmp_path: Path) -> None:
     made = work.start(path, store=store)
     assert work.resume(made.batch.id, store=store).changes.is_nothing
     path.write_text('[tasks.a]\nrun = "true"\n[tasks.b]\nrun = "true"\n')
-    kept = work.resume(made.batch.id, store=store)
-    assert (kept.changes.changed, kept.changes.added, kept.standing.counts) == (("a",), ("b",), {"FAILED": 1})
+    resumed = work.resume(made.batch.id, store=store)
+    assert (resumed.changes.changed, resumed.changes.added, resumed.standing.counts) == (("a",), ("b",), {"FAILED": 1})
     assert work.resume(made.batch.id, store=store, reload=True).standing.counts == {"DONE": 1}
     assert work.start(path, store=store, unfinished=True).standing.work.order == ("b",)

@@ -1,4 +1,4 @@
-"""Batches that end before their time: by the user, at their time limit, at a failure. None of it is a crash."""
+"""Work batches stopped by the user, at their time limit, or after a failure. Such stops are no interruptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.command_line import CommandLine, Ended, wait_until, write
 __all__ = ["line"]
 
 POLICIES = {"again": "restarts_max = 0", "fail": 'if_interrupted = "fail"', "ask": 'if_interrupted = "ask"'}
-"""What a crash would use up, make fail, or ask about."""
+"""Tasks that would fail, or ask a question, if they were interrupted."""
 AT_ONCE = "max_parallel = 3"
 
 
@@ -24,12 +24,12 @@ def _requests(line: CommandLine) -> list[Path]:
     return sorted((line.directory / ".codebatch" / "batches").glob("batch-*/requests/0*"))
 
 
-def _end(line: CommandLine, process: subprocess.Popen[bytes], *numbers: signal.Signals) -> Ended:
-    """Send signals, each once the one before is heard."""
+def _stop_by_signals(line: CommandLine, process: subprocess.Popen[bytes], *numbers: signal.Signals) -> Ended:
+    """Send signals, each after the previous one was recorded."""
     for number in numbers:
         before = len(_requests(line))
         process.send_signal(number)
-        wait_until(lambda: len(_requests(line)) > before or process.poll() is not None, "it is heard")  # noqa: B023
+        wait_until(lambda: len(_requests(line)) > before or process.poll() is not None, "the signal is recorded")  # noqa: B023
     return line.finish(process, status=128 + numbers[0])
 
 
@@ -42,11 +42,11 @@ def _make_list(line: CommandLine, grace: float = 0.1) -> None:
 
 
 def _wait_until_all_begin(line: CommandLine, times: int) -> None:
-    wait_until(lambda: [count(line, f"{name}.began") for name in POLICIES] == [times] * 3, "all begin")
+    wait_until(lambda: [count(line, f"{name}.began") for name in POLICIES] == [times] * 3, "all tasks begin")
 
 
-def _finish(line: CommandLine) -> None:
-    """Nothing was used up: all is done now, and nobody is asked."""
+def _check_completion(line: CommandLine) -> None:
+    """Check that all tasks complete now. No stop counted as an interruption."""
     write(line.directory / "go", "")
     assert line("resume", "--json").json["counts"] == {"DONE": 3}
 
@@ -57,20 +57,20 @@ def test_task_stopped_by_signals_does_not_count_as_interrupted(line: CommandLine
     for times, words in enumerate((("work", "run"), ("resume",)), 1):
         process = line.start(*words)
         _wait_until_all_begin(line, times)
-        ended = _end(line, process, number, number)
+        ended = _stop_by_signals(line, process, number, number)
         assert "[0/3] fail  stopped" in ended.notes
         assert f"stopped by {number.name}; resume with: codebatch resume" in ended.notes
         assert states(line) == dict.fromkeys(POLICIES, "READY")
         assert _explanations(line) == {f"stopped by {number.name}; it is restarted"}
-    made = line("work", "attempts", "--json").json
-    assert [(each["outcome"], each["reason"], each["detail"]) for each in made] == [
+    attempts = line("work", "attempts", "--json").json
+    assert [(attempt["outcome"], attempt["reason"], attempt["detail"]) for attempt in attempts] == [
         ("stopped", "signal", number.name)
     ] * 6
     assert f"stopped by {number.name}" in line("work", "attempts").text
-    told = line("events").text
-    assert f"stopped ask by {number.name}" in told
-    assert "interrupted" not in told
-    _finish(line)
+    text = line("events").text
+    assert f"stopped ask by {number.name}" in text
+    assert "interrupted" not in text
+    _check_completion(line)
 
 
 def test_task_killed_by_a_third_signal_does_not_count_as_interrupted(line: CommandLine) -> None:
@@ -81,18 +81,18 @@ def test_task_killed_by_a_third_signal_does_not_count_as_interrupted(line: Comma
     make_list(line, tasks, AT_ONCE)
     process = line.start("work", "run")
     _wait_until_all_begin(line, 1)
-    _end(line, process, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
+    _stop_by_signals(line, process, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
     assert _explanations(line) == {"stopped by SIGTERM; it is restarted"}
-    _finish(line)
+    _check_completion(line)
 
 
 def test_repeatable_task_killed_after_sigterm_is_restarted(line: CommandLine) -> None:
-    """As by a container that is stopped: one SIGTERM, a while later SIGKILL to all."""
+    """When a container is stopped, its processes receive SIGTERM, and later SIGKILL."""
     _make_list(line)
     process = line.start("work", "run")
     _wait_until_all_begin(line, 1)
     process.send_signal(signal.SIGTERM)
-    wait_until(lambda: bool(_requests(line)), "it is heard")
+    wait_until(lambda: bool(_requests(line)), "the signal is recorded")
     kill_workers(line)
     process.communicate()
     assert states(line) == {"again": "READY", "fail": "PENDING", "ask": "PENDING"}
@@ -103,11 +103,11 @@ def test_repeatable_task_killed_after_sigterm_is_restarted(line: CommandLine) ->
 
 
 def test_worker_killed_by_another_process_counts_as_interrupted(line: CommandLine) -> None:
-    """As the OOM killer does."""
+    """The OOM killer kills workers like this."""
     _make_list(line)
     process = line.start("work", "run")
     _wait_until_all_begin(line, 1)
-    for pid in (each["pid"] for each in status(line)["workers"]):
+    for pid in (worker["pid"] for worker in status(line)["workers"]):
         os.kill(pid, signal.SIGKILL)
     line.finish(process, status=3)
     assert states(line) == {"again": "FAILED", "fail": "FAILED", "ask": "BLOCKED"}
@@ -121,7 +121,7 @@ def test_cancelled_task_does_not_count_as_interrupted(line: CommandLine, how: tu
     _wait_until_all_begin(line, 1)
     assert line("cancel", *how, "--json").json["status"] == "CANCELLED"
     process.communicate()
-    _finish(line)
+    _check_completion(line)
 
 
 def test_batch_time_limit_stops_the_batch_and_restarts_with_resume(line: CommandLine) -> None:
@@ -135,8 +135,8 @@ def test_batch_time_limit_stops_the_batch_and_restarts_with_resume(line: Command
     assert "the batch reached its time limit: stopping 1 task" in ended.notes
     assert f"batch {batch_id} reached its time limit of 1.0s" in ended.notes
     assert ended.text.startswith("PARTIAL: 1 of 3 done")
-    stood = status(line)
-    assert (stood["status"], stood["timed_out"], stood["stalled"]) == ("PARTIAL", True, False)
+    stopped = status(line)
+    assert (stopped["status"], stopped["timed_out"], stopped["stalled"]) == ("PARTIAL", True, False)
     assert states(line) == {"one": "DONE", "two": "PENDING", "three": "PENDING"}
     assert "stopped: the batch reached its time limit; `resume` restarts it" in _explanations(line)
     assert "(time limit reached)" in line("status").text
@@ -171,5 +171,5 @@ def test_task_skipped_while_running_is_cancelled_not_interrupted(line: CommandLi
     assert states(line)["once"] == "SKIPPED"
     write(line.directory / "go", "")
     line.finish(process, status=3)
-    assert [each["outcome"] for each in line("work", "attempts", "--json").json] == ["cancelled", "result"]
+    assert [attempt["outcome"] for attempt in line("work", "attempts", "--json").json] == ["cancelled", "result"]
     assert line("work", "retry", "once", "--json").json["counts"] == {"DONE": 2}

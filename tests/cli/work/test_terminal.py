@@ -1,4 +1,4 @@
-"""A batch of commands on the terminal of a person, who presses Ctrl-C and answers what is asked before it runs."""
+"""A work batch on a user's terminal: the user presses Ctrl-C, and answers questions before the start."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ CTRL_C = b"\x03"
 
 
 class Terminal:
-    """Runs one command line as the foreground job of a terminal of its own."""
+    """A separate terminal that runs one command line as its foreground job."""
 
     def __init__(self, line: CommandLine) -> None:
         self._line = line
         self.shown = b""
 
     def start(self, *arguments: str) -> None:
-        self._ours, theirs = os.openpty()
+        self._controller, terminal = os.openpty()
         self._process = subprocess.Popen(
             [SCRIPT, *arguments],
             cwd=self._line.directory,
             env={**self._line.environment, "TERM": "xterm", "NO_COLOR": "1"},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
             start_new_session=True,
             preexec_fn=_own_terminal,  # noqa: PLW1509 (no thread is here that could hold a lock)
         )
-        os.close(theirs)
+        os.close(terminal)
 
     def press(self, keys: bytes) -> None:
-        os.write(self._ours, keys)
+        os.write(self._controller, keys)
 
     def read_until(self, text: str) -> None:
-        """Wait until a text is shown; what is shown up to then stays in `shown`."""
+        """Wait until a text is shown. The output up to then is in `shown`."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while text.encode() not in self.shown:
             assert time.monotonic() < deadline, self.shown.decode()
             assert self._read(), self.shown.decode()
 
     def end(self) -> int:
-        """The exit status."""
+        """Wait for the end of the command and return its exit status."""
         while self._read():
             pass
         return self._process.wait(DEADLINE_SECONDS)
@@ -66,15 +66,15 @@ class Terminal:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        os.close(self._ours)
+        os.close(self._controller)
 
     def _read(self) -> bool:
-        """Whether the other end is open still."""
-        if not select.select([self._ours], [], [], 1)[0]:
+        """Read output, and return whether the other end is still open."""
+        if not select.select([self._controller], [], [], 1)[0]:
             return self._process.poll() is None
         try:
-            piece = os.read(self._ours, 65536)
-        except OSError:  # EIO: the last one that had the terminal open has closed it.
+            piece = os.read(self._controller, 65536)
+        except OSError:  # EIO: the last process that had the terminal open has closed it.
             return False
         self.shown += piece
         return bool(piece)
@@ -92,13 +92,13 @@ def terminal(line: CommandLine) -> Iterator[Terminal]:
 
 
 def test_each_ctrl_c_escalates_and_announces_the_next_step(line: CommandLine, terminal: Terminal) -> None:
-    """The third one kills what heeds no SIGTERM, long before its grace is over."""
+    """The third Ctrl-C kills a command that ignores SIGTERM, long before its grace period is over."""
     stubborn = "trap '' TERM; echo $$ >one.began; while :; do sleep 0.05; done"
     make_list(line, {"one": f"run = {json.dumps(stubborn)}\ngrace_seconds = 3000"})
     terminal.start("work", "run")
     began = line.directory / "one.began"
     terminal.read_until("one")
-    wait_until(lambda: began.exists() and began.read_text() != "", "it begins")
+    wait_until(lambda: began.exists() and began.read_text() != "", "the command begins")
     terminal.press(CTRL_C)
     terminal.read_until("(press Ctrl-C again to stop them)")
     terminal.press(CTRL_C)
@@ -107,7 +107,7 @@ def test_each_ctrl_c_escalates_and_announces_the_next_step(line: CommandLine, te
     assert psutil.pid_exists(pid)
     terminal.press(CTRL_C)
     assert terminal.end() == 128 + signal.SIGINT
-    wait_until(lambda: not psutil.pid_exists(pid), "the command is gone")
+    wait_until(lambda: not psutil.pid_exists(pid), "the command ends")
     assert status(line)["status"] == "RUNNING"
 
 
@@ -125,7 +125,7 @@ def test_declined_prompt_writes_and_runs_nothing(line: CommandLine, terminal: Te
 
 
 def test_blocked_task_is_not_counted_as_done(line: CommandLine, terminal: Terminal) -> None:
-    """Where it is followed, and where it runs: nobody knows when a person answers."""
+    """This holds for `follow` and `work run`. The time of an answer is unknown."""
     tasks = {
         "asks": "run = 'codebatch ask --wait What?'",
         "behind": 'run = "true"\nneeds = ["asks"]\nexpected_seconds = 60',

@@ -1,4 +1,4 @@
-"""`work run --unfinished`: what is left of a list, over all batches of it, with real processes."""
+"""`work run --unfinished`: the unfinished tasks of a list, over all its batches, with real processes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LEFT = (*RUN, "--unfinished")
 
 
 def fix(line: CommandLine) -> None:
-    """Have `b` succeed."""
+    """Let `b` succeed."""
     write(line.directory / "fix", "")
 
 
 def ran(line: CommandLine) -> str:
-    """The tasks that ran since this was asked last, in order."""
+    """Return the tasks that ran since the last call, in order."""
     path = line.directory / "ran"
-    found = path.read_text().replace("\n", "") if path.exists() else ""
+    names = path.read_text().replace("\n", "") if path.exists() else ""
     path.unlink(missing_ok=True)
-    return found
+    return names
 
 
 def fail_then_fix(line: CommandLine) -> None:
@@ -150,7 +150,7 @@ def test_task_with_a_changed_definition_is_unfinished(line: CommandLine, changed
     (line.directory / "sub").mkdir()
     make_list(line, TASKS)
     complete_all(line)
-    line(*RUN, "--only", "b")  # So what is left is remembered by a batch that does not have it.
+    line(*RUN, "--only", "b")  # The last batch does not have the unfinished tasks.
     ran(line)
     make_list(line, {**TASKS, **changed})
     if left:
@@ -257,7 +257,7 @@ def test_answer_that_is_not_used_is_noted(line: CommandLine) -> None:
     batch = status(line)["batch_id"]
     line("work", "answer", "asks", "this", "--batch", batch, "-q")
     notes = line("work", "run", "--unfinished", status=3).notes
-    told = f"answers in batch {batch} are not used here: asks; to use them: codebatch resume --batch {batch}"
-    assert told in notes
+    note = f"answers in batch {batch} are not used here: asks; to use them: codebatch resume --batch {batch}"
+    assert note in notes
     line("resume", "--batch", batch)
     assert Path(status(line)["tasks"][0]["log"]).parent.parent.name != batch

@@ -1,4 +1,4 @@
-"""Batches of commands on the command line, with real processes."""
+"""Work batches on the command line, with real processes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from codebatch.work.control.listener import WorkListener
 from tests.support.command_line import CommandLine, wait_until, write
 
 WAITS = "echo began >>{id}.began; while [ ! -e go ]; do sleep 0.02; done; echo ended >>{id}.ended"
-"""A command that tells that it began, ends when it may, and tells that."""
+"""A command that records its start, waits until it may end, and records its end."""
 
 
 @pytest.fixture
 def line(tmp_path: Path) -> CommandLine:
-    """The command line in a directory of its own, with its store beside it."""
+    """The command line in a separate directory `project`."""
     (tmp_path / "project").mkdir()
     return CommandLine(tmp_path / "project")
 
 
 def make_list(line: CommandLine, tasks: dict[str, str], top: str = "") -> None:
-    """work.toml: of each task the keys besides `run`, which is as in WAITS where none is given."""
+    """Write work.toml with keys for each task. If the keys have no `run`, the command is WAITS."""
     tables = []
     for name, keys in tasks.items():
         run = "" if "run =" in keys else f"run = {json.dumps(WAITS.format(id=name))}\n"
@@ -47,7 +47,7 @@ def has_begun(line: CommandLine, *names: str) -> bool:
 
 
 def count(line: CommandLine, name: str) -> int:
-    """How many lines a command has told."""
+    """Return the number of lines in a file of a command, or 0 if it is missing."""
     path = line.directory / name
     return len(path.read_text().splitlines()) if path.exists() else 0
 
@@ -57,9 +57,9 @@ def states(line: CommandLine, *words: str | Path) -> dict[str, str]:
 
 
 def start(line: CommandLine, *words: str, began: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    """A run in the background, once these of its tasks have begun."""
+    """Start a run in the background, and return its process once the tasks `began` have begun."""
     process = line.start("work", "run", *words)
-    wait_until(lambda: has_begun(line, *began) or process.poll() is not None, f"{began} begin")
+    wait_until(lambda: has_begun(line, *began) or process.poll() is not None, f"{began} have begun")
     return process
 
 
@@ -70,7 +70,7 @@ def status(line: CommandLine) -> dict[str, Any]:
 
 
 def kill_workers(line: CommandLine) -> None:
-    """SIGKILL to who conducts, if anybody, and to all workers."""
+    """Send SIGKILL to the coordinator, if there is one, and to all workers."""
     answer = status(line)
     for holder in [answer["coordinator"], *answer["workers"]]:
         if holder is not None:
@@ -91,7 +91,7 @@ def test_task_list_is_run_and_resume_retries_failed_tasks(line: CommandLine) -> 
     assert ended.text.startswith("PARTIAL: 2 of 4 done (50%), 1 failed, 1 skipped, in ")
     assert "[2/4] test   failed" in ended.notes
     assert "\n        30\n" in ended.notes
-    assert "\n        10\n" not in ended.notes  # The last 20 lines alone.
+    assert "\n        10\n" not in ended.notes  # Only the last 20 lines are shown.
     batch_id = status(line)["batch_id"]
     assert ended.notes.splitlines()[-2:] == [
         f"error: 1 task of batch {batch_id} failed: test",
@@ -100,9 +100,9 @@ def test_task_list_is_run_and_resume_retries_failed_tasks(line: CommandLine) -> 
             f"--batch {batch_id}"
         ),
     ]
-    told = line("status").text
-    assert "\nfailed   test    -      exit status 1\n" in told
-    assert "\nskipped  ship    -      needs test\n" in told
+    text = line("status").text
+    assert "\nfailed   test    -      exit status 1\n" in text
+    assert "\nskipped  ship    -      needs test\n" in text
     assert line("work", "log", "always").stdout == b"me\n"
     assert line("work", "log").lines == [f"[test] {n}" for n in range(1, 31)]
     assert line("work", "log", "test", "--tail", "2").stdout == b"29\n30\n"
@@ -152,8 +152,8 @@ def test_batch_can_be_cancelled_from_another_process(line: CommandLine) -> None:
 def test_batch_with_a_stopped_worker_can_be_cancelled(line: CommandLine) -> None:
     make_list(line, {"one": "grace_seconds = 0.1"})
     process = start(line, began=("one",))
-    (worker,) = (each["pid"] for each in status(line)["workers"])
-    os.kill(worker, signal.SIGSTOP)
+    (pid,) = (worker["pid"] for worker in status(line)["workers"])
+    os.kill(pid, signal.SIGSTOP)
     assert line("cancel", "--json").json["status"] == "CANCELLED"
     line.finish(process, status=3)
 
@@ -167,7 +167,7 @@ def test_killed_runner_interrupts_no_command(line: CommandLine) -> None:
     assert (answer["status"], answer["stalled"], answer["coordinator"]) == ("RUNNING", False, None)
     assert answer["counts"] == {"RUNNING": 2, "PENDING": 1}
     resumed = line.start("resume", "--json")
-    wait_until(lambda: status(line)["coordinator"] is not None, "somebody conducts it again")
+    wait_until(lambda: status(line)["coordinator"] is not None, "the batch has a new coordinator")
     write(line.directory / "go", "")
     assert json.loads(line.finish(resumed).stdout)["status"] == "COMPLETED"
     assert [count(line, f"{name}.began") for name in ("one", "two", "three")] == [1, 1, 1]
@@ -213,14 +213,14 @@ def test_orphaned_command_is_killed_before_its_task_is_restarted(line: CommandLi
     process = start(line, began=("one",))
     kill_workers(line)
     process.communicate()
-    (stood,) = status(line)["tasks"]
-    assert (stood["state"], stood["explanation"].rpartition("; ")[2]) == ("READY", "it is restarted")
+    (task,) = status(line)["tasks"]
+    assert (task["state"], task["explanation"].rpartition("; ")[2]) == ("READY", "it is restarted")
     write(line.directory / "go2", "")
     resumed = line.start("resume")
-    wait_until(lambda: count(line, "one.began") == 2, "it is restarted")
+    wait_until(lambda: count(line, "one.began") == 2, "the task is restarted")
     write(line.directory / "go", "")
     line.finish(resumed)
-    assert count(line, "one.ended") == 1  # The first one was ended before.
+    assert count(line, "one.ended") == 1  # The first attempt was killed before.
 
 
 def test_output_of_tasks_is_printed_exactly_once(line: CommandLine) -> None:
@@ -232,9 +232,11 @@ def test_output_of_tasks_is_printed_exactly_once(line: CommandLine) -> None:
     }
     make_list(line, tasks, "max_parallel = 3")
     shown = line("work", "run", "--output", "all").notes.splitlines()
-    assert [each for each in shown if each.startswith("[fast]")] == [f"[fast] {n}" for n in range(1, 200_001)]
-    assert [each for each in shown if each.startswith("[slow]")] == ["[slow] one", "[slow] two"]
-    of_long = [each.removeprefix("[long] ") for each in shown if each.startswith("[long]")]
+    assert [shown_line for shown_line in shown if shown_line.startswith("[fast]")] == [
+        f"[fast] {n}" for n in range(1, 200_001)
+    ]
+    assert [shown_line for shown_line in shown if shown_line.startswith("[slow]")] == ["[slow] one", "[slow] two"]
+    of_long = [shown_line.removeprefix("[long] ") for shown_line in shown if shown_line.startswith("[long]")]
     assert "".join(of_long[:-1]) == "x" * 2_500_000
     assert of_long[-1] == "last"
 
@@ -310,7 +312,7 @@ def test_cancel_with_no_wait_returns_at_once(line: CommandLine) -> None:
     process = start(line, began=("one",))
     answer = line("cancel", "--no-wait", "--grace", "60", "--json").json
     assert answer["coordinator"] is not None
-    wait_until((line.directory / "told").exists, "it is told to end")
+    wait_until((line.directory / "told").exists, "the task is told to end")
     write(line.directory / "go", "")
     line.finish(process, status=3)
     assert status(line)["status"] == "CANCELLED"
@@ -342,7 +344,10 @@ def test_signal_prevents_new_tasks_from_starting(line: CommandLine, number: sign
     process = start(line, began=("one",))
     process.send_signal(number)
     journal = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
-    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
+    wait_until(
+        lambda: any(b'"drained"' in journal_file.read_bytes() for journal_file in journal.iterdir()),
+        "the signal is recorded",
+    )
     write(line.directory / "go", "")
     ended = line.finish(process, status=expected)
     assert "no new tasks are started; waiting for 1 task (press Ctrl-C again to stop them)\n" in ended.notes
@@ -356,7 +361,10 @@ def test_second_signal_reports_the_stopped_tasks(line: CommandLine) -> None:
     process = start(line, began=("one",))
     process.send_signal(signal.SIGINT)
     journal = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
-    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
+    wait_until(
+        lambda: any(b'"drained"' in journal_file.read_bytes() for journal_file in journal.iterdir()),
+        "the signal is recorded",
+    )
     process.send_signal(signal.SIGINT)
     ended = line.finish(process, status=130)
     assert "stopping 1 task (press Ctrl-C again to kill)\n" in ended.notes
@@ -378,8 +386,8 @@ def test_cancel_names_the_process_it_waits_for_and_gives_a_hint(
             notes.append(text)
             process.send_signal(signal.SIGCONT)
 
-    found = cancel.cancel_batch(store, batch, listener=Continues())
-    assert found.standing.state is BatchState.CANCELLED
+    cancelled = cancel.cancel_batch(store, batch, listener=Continues())
+    assert cancelled.standing.state is BatchState.CANCELLED
     who, force = f"process {process.pid} on {socket.gethostname()}", f"codebatch cancel --force --batch {batch.id}"
     how = f"continue it with: kill -CONT {process.pid}; or kill it with: {force}"
     assert notes == [f"still waiting for {who}: the process is suspended; {how}"]
@@ -394,17 +402,17 @@ def test_new_run_reports_orphaned_commands_of_a_dead_run(line: CommandLine) -> N
     line.finish(process, status=-signal.SIGKILL)
     write(line.directory / "quick.toml", 'root = "."\n[tasks.two]\nrun = "true"\n')
     notes = line("work", "run", "-f", "quick.toml").notes
-    told = re.search(r"batch (\S+) left 'one' running \(process (\d+)\); (.*)", notes)
-    assert told is not None
-    assert told[1] == batch_id
-    left = process_stat(int(told[2]))
-    assert left is not None
-    assert not left.is_zombie
+    match = re.search(r"batch (\S+) left 'one' running \(process (\d+)\); (.*)", notes)
+    assert match is not None
+    assert match[1] == batch_id
+    process_status = process_stat(int(match[2]))
+    assert process_status is not None
+    assert not process_status.is_zombie
     end, resume = f"codebatch cancel --batch {batch_id}", f"codebatch resume --batch {batch_id}"
-    assert told[3] == f"stop it with: {end}; or resume the batch with: {resume}"
+    assert match[3] == f"stop it with: {end}; or resume the batch with: {resume}"
     line("cancel", "--batch", batch_id)
-    left = process_stat(int(told[2]))
-    assert left is None or left.is_zombie
+    process_status = process_stat(int(match[2]))
+    assert process_status is None or process_status.is_zombie
     assert "has left" not in line("work", "run", "-f", "quick.toml").notes
 
 
@@ -413,7 +421,10 @@ def test_batch_without_pending_tasks_completes_after_a_signal(line: CommandLine)
     process = start(line, began=("one",))
     process.send_signal(signal.SIGINT)
     journal = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
-    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
+    wait_until(
+        lambda: any(b'"drained"' in journal_file.read_bytes() for journal_file in journal.iterdir()),
+        "the signal is recorded",
+    )
     write(line.directory / "go", "")
     ended = line.finish(process, status=130)
     assert ended.text.startswith("COMPLETED")

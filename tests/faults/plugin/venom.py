@@ -1,6 +1,7 @@
-"""An installed package with two tasks: `venom` does to its worker what a file says, `symptom` needs it.
+"""An installed package with two tasks: `venom` does to its worker what the content of a file names; `symptom` needs it.
 
-Nothing happens while the file `antidote` is in the home directory; `plague` there kills every worker at its start.
+While the file `antidote` is in the home directory, `venom` is harmless. The file `plague` there kills every worker at
+its start.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
 
 ORPHAN_SECONDS_FILE = "orphan_seconds"
-"""In the home directory: how long the children that outlive their worker would sleep. Tests look for the number in
-command lines, each process of tests for its own.
+"""File in the home directory with the number of seconds that orphaned children sleep.
+
+Each test process uses its own number, and finds its orphans by the number in their command lines.
 """
 
 VENOM = TaskDeclaration(
@@ -42,7 +44,7 @@ HOME = Path(os.environ.get("HOME", "/"))
 
 
 class Unpicklable(Exception):
-    """Cannot be pickled, nor printed."""
+    """An exception that can be neither pickled nor printed."""
 
     def __init__(self) -> None:
         super().__init__("\udcff", lambda: None)
@@ -123,7 +125,7 @@ def leave_a_child() -> None:
 
 
 def detach() -> None:
-    """A daemon of the old school, and nothing of ours in its environment."""
+    """Start a daemon by a double fork, without any environment variable of codebatch."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -138,20 +140,20 @@ def leak() -> None:
 
 
 def _is_first(times: int = 1) -> bool:
-    """Whether this was asked fewer times before, by any process."""
-    with (HOME / "asked").open("a+") as asked:
-        asked.write("x")
-        return asked.tell() <= times
+    """Return whether this is one of the first `times` calls, counted over all processes."""
+    with (HOME / "asked").open("a+") as counter:
+        counter.write("x")
+        return counter.tell() <= times
 
 
 def die_before_the_links() -> None:
-    """Twice: what is at hand when a worker dies of its commit is not what killed it."""
+    """Make the worker die in its commit, twice. The current file did not cause the death, so it must not fail."""
     if _is_first(2):
         OutcomeRegisters.publish_commit = lambda *_: os._exit(11)  # type: ignore[method-assign]
 
 
 def die_behind_the_links() -> None:
-    """Once: all is committed, and nobody was told."""
+    """Make the worker die once after its commit, before it reports the commit."""
     if _is_first():
         commit = OutcomeRegisters.publish_commit
         OutcomeRegisters.publish_commit = lambda *arguments: os._exit(12 + len(commit(*arguments)))  # type: ignore[method-assign]
@@ -202,10 +204,10 @@ DEEDS = {
 
 
 class Venom:
-    """The task."""
+    """The task `venom`."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """The size of the file, if it lets us live."""
+        """Execute the deed that the file names. Return the size of the file, if the process survives."""
         deed = DEEDS.get(file.content.decode().strip())
         if deed is not None and not (HOME / "antidote").exists():
             deed()
@@ -214,21 +216,21 @@ class Venom:
 
 
 def create(environment: TaskEnvironment[NoConfig]) -> Venom:
-    """The factory."""
+    """Create the task `venom`."""
     if (HOME / "plague").exists():
         os._exit(1)
     return Venom()
 
 
 class Symptom:
-    """The task that needs it."""
+    """The task `symptom`, which needs `venom`."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """The same again."""
+        """Return the size of the file."""
         path, path_b64 = file.path_fields
         return [Metric(path=path, path_b64=path_b64, metric="bytes", value=len(file.content))]
 
 
 def create_symptom(environment: TaskEnvironment[NoConfig]) -> Symptom:
-    """The factory."""
+    """Create the task `symptom`."""
     return Symptom()

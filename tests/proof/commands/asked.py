@@ -1,4 +1,4 @@
-"""What commands of a simulated batch asked, what people asked of them, and what must come of it."""
+"""Checks of questions, answers and Skip requests of a simulated work batch."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from codebatch.store.work.work_batches import read_command_ids, read_work
 
 
 def check_answers(batch: BatchDir, task: str, round_: int, path: Path) -> int:
-    """An attempt is told what was answered to whatever its task asked at the end of the round before: the first answer.
+    """Check that an attempt gets the first answer to each question that its task left in the previous round.
 
-    Returns to how many questions.
+    Return the number of answered questions.
     """
-    told = {each["question"]: each["answer"] for each in json.loads(batch.files.read(path))}
-    asked = {question.digest: question for _, question in QuestionStore(batch.files, batch.root).read()}
+    given = {row["question"]: row["answer"] for row in json.loads(batch.files.read(path))}
+    questions = {question.digest: question for _, question in QuestionStore(batch.files, batch.root).read()}
     first: dict[str, str] = {}
     for request in RequestStore(batch.files, batch.root).read():
         body = request.body
-        question = asked.get(body.question) if isinstance(body, Answer) else None
+        question = questions.get(body.question) if isinstance(body, Answer) else None
         if question is None or question.task != task or question.is_live or question.round != round_ - 1:
             continue
         assert isinstance(body, Answer)
         if question.text not in first:
             first[question.text] = body.text
-            assert question.text in told, f"{task} is begun for an answer, and does not hear it"
-            assert told[question.text] == body.text, f"{task} hears {told[question.text]!r}, first was {body.text!r}"
+            assert question.text in given, f"{task} starts after an answer, but does not get the answer"
+            assert given[question.text] == body.text, f"{task} got {given[question.text]!r}, first was {body.text!r}"
     return len(first)
 
 
 def skips_that_stand(store: StoreDir, batch: BatchDir) -> dict[str, Skip]:
-    """What people had skipped, and did not have opened since."""
+    """Return the Skip requests that no later request has lifted, by task."""
     commands = read_command_ids(store, batch, read_work(batch))
-    made = RequestLog({id_: item for item, id_ in enumerate(commands)})
+    log = RequestLog({id_: item for item, id_ in enumerate(commands)})
     for request in RequestStore(batch.files, batch.root).read():
-        made.add(request)
-    return {id_: skip for item, id_ in enumerate(commands) if (skip := made.last_skip(item)) is not None}
+        log.add(request)
+    return {id_: skip for item, id_ in enumerate(commands) if (skip := log.last_skip(item)) is not None}

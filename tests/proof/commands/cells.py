@@ -1,4 +1,4 @@
-"""A progress cell that nobody but its process sees."""
+"""A progress cell without readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from codebatch.system.processes.progress_cell import CommandProcess, ProgressCel
 
 
 class MemoryCell(ProgressCell):
-    """A progress cell that nobody reads: here a command is known by its mark."""
+    """A progress cell that discards its values. The simulation identifies commands by their marks instead."""
 
     def __init__(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""A crew for commands in a simulation: real supervisors in simulated processes, which outlive their coordinator."""
+"""A simulated command backend: real supervisors in simulated processes, which outlive their coordinator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SimulatedWorker:
 
 
 class SimulatedCommandCrew:
-    """Implements the crew of `Conducting`."""
+    """Implementation of the command backend of a WorkCoordinator."""
 
     def __init__(self, world: CommandWorld, process: Process, holder: HolderId) -> None:
         self._world = world
@@ -45,7 +45,7 @@ class SimulatedCommandCrew:
         pass
 
     def end(self) -> None:
-        """Workers hear that nobody is there any more."""
+        """Close the channels of all workers, so that they notice the end of the coordinator."""
         for worker in self.workers.values():
             worker.pipe.is_coordinator_gone = True
         self.workers.clear()
@@ -67,28 +67,28 @@ class SimulatedCommandCrew:
         self._helping.append(given)
 
     def wait(self) -> list[CommandBackendEvent]:
-        """At most one message of each worker, so that much may happen between two."""
+        """Return at most one message of each worker, so that other steps can fall between two messages."""
         self._process.wait(self._has_news, is_patient=False)
-        heard: list[CommandBackendEvent] = []
+        events: list[CommandBackendEvent] = []
         chance = self._world.chance
-        if self._timers and chance.random() < 0.3:  # Any may ring: that is more orders than a clock has.
-            heard.append(self._timers.pop(chance.randrange(len(self._timers))))
+        if self._timers and chance.random() < 0.3:  # Any timer may fire, so there are more orders than with a clock.
+            events.append(self._timers.pop(chance.randrange(len(self._timers))))
         if self._helping and chance.random() < 0.3:
             self._helping.pop()
-            heard.append(HelperExited(chance.choice((None, b"no JSON", b'{"human": true}', b'{"answer": "so"}'))))
+            events.append(HelperExited(chance.choice((None, b"no JSON", b'{"human": true}', b'{"answer": "so"}'))))
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
-            heard.append(DrainRequest("SIGTERM"))
+            events.append(DrainRequest("SIGTERM"))
         if self.holder in self._world.insisting:
             self._world.insisting.discard(self.holder)
-            heard += [DrainRequest("SIGTERM"), ForcedStopRequested("SIGTERM", is_killed=False)]
+            events += [DrainRequest("SIGTERM"), ForcedStopRequested("SIGTERM", is_killed=False)]
         for id_, worker in list(self.workers.items()):
             if worker.pipe.has_news:
                 message = worker.pipe.receive()
-                heard.append(MessageReceived(id_, message) if message else self._bury(id_))
+                events.append(MessageReceived(id_, message) if message else self._bury(id_))
                 if isinstance(message, messages.Committed):
                     self._world.note_reported(message.commit)
-        return heard
+        return events
 
     def adopt_workers(self, holders: Collection[HolderFile]) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Simulated work batches, drawn from a seed."""
+"""Random simulated work batches, each drawn from a seed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from codebatch.model.work.work_batch import AnsweringPolicy, TaskPolicy, Work, W
 from tests.proof.commands.world import CommandWorld, Fault, FaultKind
 
 
-def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> CommandWorld:
-    """The world of a seed, in which such faults happen."""
+def draw_world(seed: int, kinds: tuple[FaultKind, ...], **options: object) -> CommandWorld:
+    """Draw the world of a seed, with faults of the given kinds. `options` are further arguments of the world."""
     chance = random.Random(seed)
     count = chance.randint(1, 8)
     ids = [CommandId(f"c{number}") for number in range(count)]
@@ -55,12 +55,12 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         for _ in range(chance.randint(0, 10))
     ]
     commands = [Command(id=id_, run=("true",), wait_if=chance.choice(("", "limited"))) for id_ in ids]
-    made.setdefault("gives_much", seed % 3 > 0)
-    return CommandWorld(chance, commands, work, faults, **made)  # type: ignore[arg-type] # What a control plants.
+    options.setdefault("gives_much", seed % 3 > 0)
+    return CommandWorld(chance, commands, work, faults, **options)  # type: ignore[arg-type] # A negative control plants its bug here.
 
 
 def _flat(work: Work) -> Work:
-    """The same commands with next to no needs, all of which may be begun again: what is given to workers at once."""
+    """Return the same commands with few needs and with restarts allowed, so that many can be assigned at once."""
     return replace(
         work,
         edges=work.edges[:1],

@@ -1,4 +1,4 @@
-"""How often commands of a simulated batch were begun, and how often they may be."""
+"""The number of starts of each command of a simulated batch, and a check against the allowed number."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from codebatch.store.batches.batch_directory import BatchDir
 
 @dataclass
 class Starts:
-    """Starts by command and round, and under the names of their leases."""
+    """The starts of commands, by command and round, and by the names of their leases."""
 
     work: Work
     execs: Counter[tuple[str, int]] = field(default_factory=Counter)
     by_lease: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def add(self, task: str, round_: int, mark: str) -> None:
-        """A command begins."""
+        """Record that a command starts."""
         self.execs[task, round_] += 1
         self.by_lease[mark.partition(".")[2]] = task, round_
 
     def was_begun(self, task: str) -> bool:
-        """Whether it ever was."""
+        """Return whether a task was ever started."""
         return any(known == task for known, _ in self.execs)
 
     def forget(self, batch: BatchDir) -> int:
-        """The first start of what may be begun again is not waited for: where its lease is lost it does not count.
+        """Remove starts whose lease was lost. Return their number.
 
-        Returns how many were lost.
+        Only the first lease of a repeatable command may be lost, because its start does not wait for the fsync.
         """
         leases = set(batch.files.listing(batch.root / layout.LEASES))
         lost = [
@@ -46,7 +46,7 @@ class Starts:
         return len(lost)
 
     def check(self, requests: Sequence[Request]) -> None:
-        """None was begun more often than it may be: once more for each time that it was stopped on purpose."""
+        """Check that no command was started more often than allowed. Each deliberate stop allows one more start."""
         named = {
             (task, epoch)
             for body in (request.body for request in requests)
@@ -58,4 +58,4 @@ class Starts:
             policy = self.work.task_policy(CommandId(task))
             most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
             most += stops[CommandId(task)]
-            assert count <= most, f"{task} was begun {count} times in round {round_}"
+            assert count <= most, f"{task} was started {count} times in round {round_}"

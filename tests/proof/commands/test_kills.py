@@ -1,7 +1,7 @@
-"""Real kill -9 of whoever conducts a work batch, of workers, of commands, of all at once, hundreds of times.
+"""Real kill -9 of coordinators of a work batch, of workers, of commands, and of all at once.
 
-Commands witness themselves: each holds a lock of its own task while it lives, and says when it begins and ends. So two
-attempts of one task at once are seen by the commands, whatever codebatch believes. CODEBATCH_PROOF_KILLS says how many.
+The commands observe themselves: each holds a lock of its task while it runs, and records its start and its end. So two
+concurrent attempts of a task are detected independently of codebatch. CODEBATCH_PROOF_KILLS is the number of kills.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "12"))
 TASKS = 40
 PATIENCE_SECONDS = 60.0
 
-pytestmark = pytest.mark.skipif(shutil.which("flock") is None, reason="flock(1) is not here")
+pytestmark = pytest.mark.skipif(shutil.which("flock") is None, reason="flock(1) is not installed")
 
 Victim = Literal["coordinator", "worker", "command", "all"]
 
 
 def _choose_victims(chance: random.Random) -> Iterator[Victim]:
-    """Whom to kill, for ever: of each five two workers and one of each other kind, so that a few kills miss none."""
-    five: list[Victim] = ["coordinator", "worker", "worker", "command", "all"]
+    """Yield kinds of victims forever. Each five contain every kind, and `worker` twice, so a few kills cover all."""
+    kinds: list[Victim] = ["coordinator", "worker", "worker", "command", "all"]
     while True:
-        yield from chance.sample(five, 5)
+        yield from chance.sample(kinds, 5)
 
 
 _WITNESS = """\
@@ -58,7 +58,7 @@ match = "go on"
 answer = "yes"
 """
 TRIED, ASKS = f"t{TASKS - 2:02}", f"t{TASKS - 1:02}"
-"""One that succeeds at its third try, and one that asks something while it runs, which a rule answers."""
+"""A task that succeeds at its third try, and a task that asks a question while it runs, which a rule answers."""
 _FIRST = {
     TRIED: "test $CODEBATCH_TRY -ge 3 || exit 1",
     ASKS: "test \"$(codebatch ask --wait 'May I go on?')\" = yes || exit 1",
@@ -66,7 +66,7 @@ _FIRST = {
 
 
 def _write(directory: Path, chance: random.Random, *, once: int) -> None:
-    """A list of tasks of which some need others; the first `once` are to be begun at most once."""
+    """Write a task list in which some tasks need others. The first `once` tasks may be started at most once."""
     lines = ['strategy = "parallel"', "max_parallel = 3", 'on_failure = "continue"', _ANSWERED]
     for number in range(TASKS):
         needs = [f"t{need:02}" for need in range(max(0, number - 6), number) if chance.random() < 0.15]
@@ -87,19 +87,19 @@ def _write(directory: Path, chance: random.Random, *, once: int) -> None:
 
 
 class _Batch:
-    """The latest batch of commands of a directory."""
+    """The latest work batch of a directory."""
 
     def __init__(self, codebatch: CommandLine) -> None:
         self._store = open_store(RealFiles(), codebatch.directory / "store")
         self.id = batch_ids(self._store)[-1]
 
-    def standing(self) -> WorkBatchStatus:
-        """Where it stands."""
+    def status(self) -> WorkBatchStatus:
+        """Return the status of the batch."""
         return read_work_status(self._store, open_batch(self._store, self.id))
 
 
 def _count_starts_and_ends(directory: Path) -> tuple[Counter[tuple[str, str]], Counter[str], list[str]]:
-    """How often each round of each task was begun, each task ended, and which ran twice at once."""
+    """Return the number of starts of each round of a task, the number of ends of each task, and overlapping tasks."""
     begun: Counter[tuple[str, str]] = Counter()
     ended: Counter[str] = Counter()
     overlaps: list[str] = []
@@ -114,12 +114,12 @@ def _count_starts_and_ends(directory: Path) -> tuple[Counter[tuple[str, str]], C
     return begun, ended, overlaps
 
 
-def _check(directory: Path, standing: WorkBatchStatus) -> None:
+def _check(directory: Path, status: WorkBatchStatus) -> None:
     begun, ended, overlaps = _count_starts_and_ends(directory)
     assert not overlaps
-    for command in standing.commands:
+    for command in status.commands:
         counts = [count for (task, _), count in begun.items() if task == command.id]
-        policy = standing.work.task_policy(command.id)
+        policy = status.work.task_policy(command.id)
         assert max(counts, default=0) <= (1 if policy.if_interrupted != "restart" else 1 + policy.restarts_max)
         assert command.state is not CommandState.DONE or ended[command.id], f"{command.id} is done"
         assert command.state not in (CommandState.RUNNING, CommandState.READY), command
@@ -127,19 +127,19 @@ def _check(directory: Path, standing: WorkBatchStatus) -> None:
 
 
 def _find_remaining_commands(directory: Path) -> list[int]:
-    """Processes that an attempt of a batch of this directory started."""
-    made = directory / "store" / "batches"
-    batches = set(os.listdir(made)) if made.exists() else set()
-    found = []
+    """Return the pids of live processes that attempts of batches of this directory started."""
+    parent = directory / "store" / "batches"
+    batches = set(os.listdir(parent)) if parent.exists() else set()
+    pids = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get("CODEBATCH_BATCH") in batches and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-    return found
+                pids.append(process.pid)
+    return pids
 
 
 def _kill(victim: Victim, coordinator: int, directory: Path, chance: random.Random) -> bool:
-    """Kill one, or all; whether there was any."""
+    """Kill one process of a kind, or all. Return whether there was one."""
     workers = _workers_of(coordinator)
     pids = {
         "coordinator": [coordinator],
@@ -164,7 +164,7 @@ def _workers_of(coordinator: int) -> list[int]:
 def _run_with_random_kills(
     codebatch: CommandLine, chance: random.Random, kills: Counter[str], victims: Iterator[Victim]
 ) -> WorkBatchStatus:
-    """A new batch, gone on with after every kill of its coordinator, until it is over."""
+    """Run a new batch, and resume it after every kill of its coordinator, until it has ended. Return its status."""
     process = codebatch.start("work", "run", "--store", "store", "-q")
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -179,9 +179,9 @@ def _run_with_random_kills(
             process = codebatch.start("work", "run", "--store", "store", "-q")
             continue
         batch = _Batch(codebatch)
-        standing = batch.standing()
-        if process.returncode >= 0 and standing.state not in (BatchState.RUNNING, BatchState.PENDING):
-            return standing
+        status = batch.status()
+        if process.returncode >= 0 and status.state not in (BatchState.RUNNING, BatchState.PENDING):
+            return status
         process = codebatch.start("resume", "--store", "store", "-q", "--batch", batch.id)
 
 
@@ -205,7 +205,10 @@ def test_killed_processes_never_cause_a_command_to_run_twice_at_once(tmp_path: P
 def _ends_before_kill(
     process: subprocess.Popen[bytes], directory: Path, chance: random.Random, *, is_last: bool
 ) -> bool:
-    """Wait until a coordinator has conducted for a while: on a busy machine one that is killed sooner never gets on."""
+    """Wait until a coordinator has worked for a while. Return whether it ended.
+
+    On a busy machine, a coordinator that is killed earlier would make no progress.
+    """
     leases = "store/batches/batch-*/leases/coordinator.*"
     before = len(list(directory.glob(leases)))
     while process.poll() is None and len(list(directory.glob(leases))) == before:
@@ -230,12 +233,12 @@ def test_coordinator_death_restarts_no_command(tmp_path: Path) -> None:
             process.kill()
             process.communicate(timeout=PATIENCE_SECONDS)
             kills += 1
-            made = list((directory / "store" / "batches").glob("batch-*/work.json"))
-            again = ("resume", "--batch", _Batch(codebatch).id) if made else ("work", "run")
-            process = codebatch.start(*again, "--store", "store", "-q")
+            batch_files = list((directory / "store" / "batches").glob("batch-*/work.json"))
+            command = ("resume", "--batch", _Batch(codebatch).id) if batch_files else ("work", "run")
+            process = codebatch.start(*command, "--store", "store", "-q")
         process.communicate(timeout=PATIENCE_SECONDS)
-        standing = _Batch(codebatch).standing()
-        assert standing.state is BatchState.COMPLETED, standing.counts
+        status = _Batch(codebatch).status()
+        assert status.state is BatchState.COMPLETED, status.counts
         begun, ended, overlaps = _count_starts_and_ends(directory)
         assert not overlaps
         assert set(begun.values()) == {1}

@@ -1,6 +1,6 @@
-"""Work batches in simulated machines: nothing runs twice at once, nothing more often than it may, nothing is lost.
+"""Work batches in simulated machines: no command runs twice at once or more often than allowed, and no outcome is lost.
 
-CODEBATCH_PROOF_SEEDS says how many seeds.
+CODEBATCH_PROOF_SEEDS is the number of seeds.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_simulated_work_batch_loses_and_repeats_no_command(first: int) -> None:
-    happened = given_behind = 0
+    fault_count = given_behind = 0
     for seed in range(first, first + BLOCK):
         world = draw_world(seed, KINDS)
         try:
             world.run()
         except (AssertionError, CodebatchError) as error:
             raise AssertionError(f"seed {seed} fails: {error}") from error
-        happened += world.happened.total()
+        fault_count += world.happened.total()
         given_behind += world.given_behind
-    assert given_behind > BLOCK / 4, "too little was given at once for this to prove anything"
-    assert happened > BLOCK, "too little went wrong for this to prove anything"
+    assert given_behind > BLOCK / 4, "too few commands were queued to prove anything"
+    assert fault_count > BLOCK, "too few faults happened to prove anything"
 
 
 class _ReplacingFiles(RealFiles):
-    """A register that the last writer wins, as with rename(2)."""
+    """Files whose last writer wins a register, as with rename(2)."""
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         self.remove(path)
@@ -56,7 +56,7 @@ class _ReplacingFiles(RealFiles):
 
 
 class _LazyFiles(RealFiles):
-    """Never syncs a directory: a lease is not on disk when its command begins."""
+    """Files that never sync a directory, so a lease is not durable when its command starts."""
 
     def sync_directory(self, path: Path) -> None:
         pass
@@ -73,13 +73,13 @@ def test_broken_store_is_detected(make_files: type[RealFiles], kinds: tuple[Faul
     for seed in range(SEEDS_OF_CONTROL_MAX):
         try:
             draw_world(seed, kinds, make_files=make_files).run()
-        except (AssertionError, CodebatchError, FileExistsError):  # So ends a log that two attempts write.
+        except (AssertionError, CodebatchError, FileExistsError):  # Two attempts create the same log.
             return
-    pytest.fail("it was not found out")
+    pytest.fail("no seed detected the bug")
 
 
 class _IgnoresSkips(Conductor):
-    """A Skip ends what runs, and no more."""
+    """A conductor whose Skip ends running commands only."""
 
     def _note_request(self, request: Request) -> list[int]:
         touched = super()._note_request(request)
@@ -88,35 +88,35 @@ class _IgnoresSkips(Conductor):
 
 
 def _use_last_answer(questions: Sequence[Question], requests: RequestStore) -> list[AnswerRow]:
-    """The last answer to a question is the one that is told."""
+    """Return the last answer to each question, instead of the first."""
     bodies = [request.body for request in requests.read()]
     last = {body.question: body.text for body in bodies if isinstance(body, Answer)}
     return [
-        AnswerRow(question=each.text, answer=last[each.digest], round=each.round)
-        for each in questions
-        if each.digest in last
+        AnswerRow(question=question.text, answer=last[question.digest], round=question.round)
+        for question in questions
+        if question.digest in last
     ]
 
 
 def _omit_answers(questions: Sequence[Question], requests: RequestStore) -> list[AnswerRow]:
-    """Who is begun again for an answer is not told of it."""
+    """Return no answers, although the command starts again because of one."""
     return []
 
 
 @pytest.mark.parametrize(
-    ("place", "planted", "said", "found_by"),
+    ("module", "planted", "message", "found_by"),
     [
         (loop, {"Conductor": _IgnoresSkips}, "was skipped|RUNNING|PENDING", 4),
         (attempt_inputs, {"first_answers": _use_last_answer}, "first was", 188),
-        (attempt_inputs, {"first_answers": _omit_answers}, "does not hear", 26),
+        (attempt_inputs, {"first_answers": _omit_answers}, "does not get the answer", 26),
     ],
 )
 def test_planted_bug_is_detected(
-    monkeypatch: pytest.MonkeyPatch, place: ModuleType, planted: dict[str, object], said: str, found_by: int
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, planted: dict[str, object], message: str, found_by: int
 ) -> None:
-    """The seed that found it last is tried first; what is drawn may have changed since."""
-    for name, made in planted.items():
-        monkeypatch.setattr(place, name, made)
-    with pytest.raises(AssertionError, match=said):  # noqa: PT012 - whichever seed it is
+    """The seed that last found the bug is tried first. The simulation may draw other worlds since then."""
+    for name, replacement in planted.items():
+        monkeypatch.setattr(module, name, replacement)
+    with pytest.raises(AssertionError, match=message):  # noqa: PT012 - any seed may detect the bug
         for seed in chain([found_by], range(SEEDS_OF_CONTROL_MAX)):
             draw_world(seed, ("request",)).run()

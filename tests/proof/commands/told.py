@@ -1,4 +1,4 @@
-"""What must hold of the events of a work batch whose coordinator came to an end."""
+"""A check of the events of a work batch whose coordinator has ended."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from codebatch.store.work.work_batches import read_command_ids, read_work
 
 
 def check_told(store: StoreDir, batch: BatchDir, *, is_whole: bool) -> None:
-    """Each end of an attempt is told once over all coordinators, and the last word of each is that all is over.
+    """Check that each end of an attempt is emitted once over all coordinators, and that BatchEnded is the last event.
 
-    Where it `is_whole` nothing is missing, for the disk refused nothing.
+    If the stream `is_whole`, no event may be missing, because the disk refused no write.
     """
-    told: Counter[tuple[str, int]] = Counter()
+    emitted: Counter[tuple[str, int]] = Counter()
     last: dict[int, AnyEvent] = {}
     for event in EventReader(batch.files, batch.root).read():
         before = last.get(event.place.epoch)
-        assert not isinstance(before, BatchEnded), f"{event} behind the last word"
+        assert not isinstance(before, BatchEnded), f"{event} follows the end of the batch"
         last[event.place.epoch] = event
         if isinstance(event, TaskEvent) and is_end(event):
-            told[event.task, event.round] += 1
-    twice = [place for place, count in told.items() if count > 1]
-    assert not twice, f"told twice: {twice}"
+            emitted[event.task, event.round] += 1
+    twice = [place for place, count in emitted.items() if count > 1]
+    assert not twice, f"ends emitted twice: {twice}"
     commands = read_command_ids(store, batch, read_work(batch))
     concluded = AttemptReader(batch.plan(), OutcomeRegisters(batch.files, batch.root)).read()
-    ended = {(commands[one.item], one.round) for one in concluded.conclusions if one.reason != "unbegun"}
-    assert not told.keys() - ended, f"told of nothing: {told.keys() - ended}"
+    outcomes = [outcome for outcome in concluded.conclusions if outcome.reason != "unbegun"]
+    ended = {(commands[outcome.item], outcome.round) for outcome in outcomes}
+    assert not emitted.keys() - ended, f"events of attempts that did not end: {emitted.keys() - ended}"
     if is_whole:
-        assert not ended - told.keys(), f"not told: {ended - told.keys()}"
-        assert isinstance(last[max(last)], BatchEnded), "there is no last word"
+        assert not ended - emitted.keys(), f"ends not emitted: {ended - emitted.keys()}"
+        assert isinstance(last[max(last)], BatchEnded), "the last event is not the end of the batch"

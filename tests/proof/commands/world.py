@@ -1,7 +1,7 @@
-"""A simulated machine that conducts a work batch: the loop and the supervisors that ship, over a disk in memory.
+"""A simulated machine that runs a work batch: the real loop and the real supervisors over a disk in memory.
 
-Commands are simulated too: what they do is drawn from the seed, and they know who else runs. One whose worker was
-killed runs on for ever, until somebody ends it: that is the worst that a command may do.
+Commands are simulated too. Their behavior is drawn from the seed, and they check which other commands run. A command
+whose worker was killed runs until it is killed, which is the worst behavior of a command.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ FaultKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something that goes wrong, or is asked, at a step or at the first call after it that it fits."""
+    """A fault or a user's request at a step, or at the first suitable call after that step."""
 
     at: int
     kind: FaultKind
@@ -77,7 +77,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Alive:
-    """A command that runs: whose, and for how many looks yet."""
+    """A running command. `left` is the number of waits of its supervisor until it ends."""
 
     task: str
     round: int
@@ -87,12 +87,12 @@ class Alive:
     asks_live: bool = False
     leaves_question: bool = False
     output: bytes = b""
-    is_told_to_end: bool = False
+    has_been_signalled: bool = False
 
 
 @dataclass
 class CommandWorld:
-    """One work batch, its disk, and all that happens to them."""
+    """One work batch, its disk, its processes and their faults."""
 
     chance: random.Random
     commands: list[Command]
@@ -127,21 +127,21 @@ class CommandWorld:
         self._skipped: dict[str, Skip] = {}
 
     def batch(self, calls: SystemCalls | None = None) -> tuple[StoreDir, BatchDir]:
-        """The batch as a process sees it that nobody disturbs."""
+        """Open the store and the batch, by default in a process without faults."""
         store = open_store(RealFiles(calls or self.disk.calls()), STORE)
         return store, open_batch(store, self.batch_id)
 
     @property
     def _refused(self) -> int:
-        """How often something began to refuse writes."""
+        """The number of faults that refuse writes."""
         return self.happened["refuse once"] + self.happened["refuse on"]
 
     def standing(self) -> WorkBatchStatus:
-        """Where the batch stands, by the disk."""
+        """Return the status of the batch according to the disk."""
         return read_work_status(*self.batch())
 
     def run(self) -> None:
-        """Conduct, again and again, until all is at rest and nothing is left to go wrong."""
+        """Start coordinators until all commands are at rest and no fault is left."""
         for _ in range(RUNS_MAX):
             self._skipped = skips_that_stand(*self.batch())
             self.start_coordinator()
@@ -152,23 +152,23 @@ class CommandWorld:
             self._workers.clear()
             self._crews.clear()
             self.starts.check(self._requests().read())
-            standing = self.standing()
+            status = self.standing()
             if self.ends == ["over"]:
                 assert not self.alive, "a command outlives the end of its batch"
-                self._check_over(standing)
+                self._check_over(status)
                 check_told(*self.batch(), is_whole=self._refused == refused and not self.happened["lose power"])
                 self._faults = [fault for fault in self._faults if fault.kind != "tear register"]
                 if not self._faults:
                     return
         raise AssertionError(f"no end after {RUNS_MAX} runs: {self.ends}")
 
-    def _check_over(self, standing: WorkBatchStatus) -> None:
-        assert standing.state not in (BatchState.RUNNING, BatchState.PENDING), standing.state
-        is_stopped = self.work.on_failure == "stop" or standing.is_expired
-        for command in standing.commands:
+    def _check_over(self, status: WorkBatchStatus) -> None:
+        assert status.state not in (BatchState.RUNNING, BatchState.PENDING), status.state
+        is_stopped = self.work.on_failure == "stop" or status.is_expired
+        for command in status.commands:
             is_waiting = command.state is CommandState.PENDING
             assert is_waiting or command.state in _AT_REST, command
-            assert not is_waiting or is_stopped or {"BLOCKED", "CANCELLED"} & standing.counts.keys(), command
+            assert not is_waiting or is_stopped or {"BLOCKED", "CANCELLED"} & status.counts.keys(), command
             assert command.state is not CommandState.DONE or self._was_begun(command.id), f"{command.id} never ran"
 
     def _was_begun(self, task: str) -> bool:
@@ -176,10 +176,10 @@ class CommandWorld:
             isinstance(request.body, Answer | Skip) and request.body.task == task for request in self._requests().read()
         )
 
-    # -- What processes ask for ---------------------------------------------------------------------------------------
+    # -- Processes ----------------------------------------------------------------------------------------------------
 
     def start_coordinator(self) -> None:
-        """Another `codebatch resume`."""
+        """Start another `codebatch resume`."""
         holder = self._new_holder()
 
         def body(process: Process) -> None:
@@ -217,7 +217,7 @@ class CommandWorld:
         self._processes[holder] = self.schedule.start(f"coordinator {self._holders}", body)
 
     def start_worker(self, crew: SimulatedCommandCrew) -> SimulatedWorker:
-        """A worker process, running the real supervisor."""
+        """Start a worker process, which runs the real supervisor."""
         holder = self._new_holder()
         launch = WorkerLaunch(
             store=str(STORE),
@@ -267,9 +267,9 @@ class CommandWorld:
         return worker
 
     def begin_command(self, start: ProcessStart) -> Alive:
-        """A command begins. Raises ProcessNotStarted."""
+        """Start a simulated command, and check that it may start. Raises ProcessNotStarted."""
         task, round_ = start.environment["CODEBATCH_TASK"], int(start.environment["CODEBATCH_ROUND"])
-        twins = [mark for mark, one in self.alive.items() if one.task == task]
+        twins = [mark for mark, command in self.alive.items() if command.task == task]
         assert not twins, f"{task} runs twice: {twins} and {start.mark}"
         drawn = random.Random(f"{self.work.source} {task} {round_}")
         if drawn.random() < 0.05:
@@ -279,8 +279,8 @@ class CommandWorld:
         answers = check_answers(batch, task, round_, Path(start.environment["CODEBATCH_ANSWERS"]))
         self.happened["begun for an answer"] += answers
         if task in self._skipped and skips_that_stand(store, batch).get(task) == self._skipped[task]:
-            assert self._skipped[task].round < round_ - 1, f"{task} is begun, and was skipped"
-        one = self.alive[start.mark] = Alive(
+            assert self._skipped[task].round < round_ - 1, f"{task} starts, but was skipped"
+        command = self.alive[start.mark] = Alive(
             task,
             round_,
             left=drawn.randint(0, 6),
@@ -290,17 +290,18 @@ class CommandWorld:
             leaves_question=drawn.random() < 0.15,
             output=drawn.choice((b"", b"limited")),
         )
-        return one
+        return command
 
     def people(self, mark: str) -> None:
-        """Somebody looks after a command that asks while it runs, and answers it in the end."""
+        """Let a user answer the question that a running command asked, with some probability."""
         if self.chance.random() < 0.8:
             return
         files = RealFiles(self.disk.calls())
         for _, question in QuestionStore(files, self.batch()[1].root).read():
             requests = self._requests()
             is_answered = any(
-                isinstance(each.body, Answer) and each.body.question == question.digest for each in requests.read()
+                isinstance(request.body, Answer) and request.body.question == question.digest
+                for request in requests.read()
             )
             if question.is_live and not is_answered and question.text == mark:
                 text = f"so {question.text}"
@@ -308,13 +309,13 @@ class CommandWorld:
                 requests.append(body, by="somebody", at_ns=0)
 
     def note_reported(self, commit: Commit) -> None:
-        """A coordinator knows of these outcomes: from now on nothing may take them away."""
+        """Record that a coordinator knows of these outcomes, so they must not be lost."""
         for outcome in commit.outcomes:
             register = OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round)
             known = self._reported.setdefault(register, (commit.segment, outcome))
-            assert known == (commit.segment, outcome), f"two outcomes under {register}"
+            assert known == (commit.segment, outcome), f"{register} has two outcomes"
 
-    # -- What goes wrong ----------------------------------------------------------------------------------------------
+    # -- Faults -------------------------------------------------------------------------------------------------------
 
     def _before(self, process: Process, operation: Operation) -> Fate | None:
         fate = None
@@ -336,13 +337,14 @@ class CommandWorld:
         return fate
 
     def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
-        living = {holder: one for holder, one in self._processes.items() if one.is_alive}
+        living = {holder: candidate for holder, candidate in self._processes.items() if candidate.is_alive}
         match fault.kind:
             case "kill worker" | "kill coordinator" | "drain" | "insist":
                 group = [holder for holder in living if (holder in self._workers) == (fault.kind == "kill worker")]
                 self._happen_to(group, fault.kind, chance)
             case "kill self":
-                return self._kill_self(next(holder for holder, one in living.items() if one is process), chance)
+                own_holder = next(holder for holder, candidate in living.items() if candidate is process)
+                return self._kill_self(own_holder, chance)
             case "pause":
                 chance.choice(list(living.values())).pause(chance.randint(*PAUSE_STEPS))
             case "lose power":
@@ -380,24 +382,24 @@ class CommandWorld:
         self._processes[holder].kill()
 
     def _lose_power(self, chance: random.Random | None) -> None:
-        for one in self._processes.values():
-            if one.is_alive:
-                one.kill()
+        for process in self._processes.values():
+            if process.is_alive:
+                process.kill()
         self.alive.clear()
         self.disk.lose_power(chance)
         self.happened["forgotten"] += self.starts.forget(self.batch()[1])
         outcomes = OutcomeRegisters(RealFiles(self.disk.calls()), self.batch()[1].root)
-        found = {
+        present = {
             OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
             for commit in outcomes.scan_new().commits
             for outcome in commit.outcomes
         }
         for register, known in self._reported.items():
-            assert found.get(register) == known, f"{register} was reported as committed, and power loss took it away"
+            assert present.get(register) == known, f"{register} was reported as committed, but power loss removed it"
 
     def _request(self, body: RequestBody) -> None:
         self._requests().append(body, by="somebody", at_ns=0)
-        if isinstance(body, Answer):  # Two people answer at once.
+        if isinstance(body, Answer):  # Two users answer at once.
             self._requests().append(replace(body, text=f"{body.text}!"), by="another", at_ns=0)
 
     def _requests(self) -> RequestStore:
@@ -405,13 +407,14 @@ class CommandWorld:
 
     def _body(self, chance: random.Random) -> RequestBody:
         if chance.random() < 0.3:
-            return Cancel(attempts={one.id: one.epoch for one in self.standing().commands if one.holder})
-        standing = self.standing()
-        command = chance.choice(standing.commands)
+            running = [command for command in self.standing().commands if command.holder]
+            return Cancel(attempts={command.id: command.epoch for command in running})
+        status = self.standing()
+        command = chance.choice(status.commands)
         if chance.random() < 0.4:
             text = (
                 f"so {chance.random()}"
-                if command.question in standing.open_questions
+                if command.question in status.open_questions
                 else chance.choice(("again", "failed", "done"))
             )
             question = Digest(command.question or coordinator_question_digest("interrupted", command.id, command.round))
@@ -419,7 +422,8 @@ class CommandWorld:
         if chance.random() < 0.3:
             return Skip(task=command.id, round=command.round, marked_done=chance.random() < 0.5)
         ended = (CommandState.FAILED, CommandState.CANCELLED)
-        return Open(rounds={one.id: one.round for one in standing.commands if one.state in ended and one.round})
+        reopened = [command for command in status.commands if command.state in ended and command.round]
+        return Open(rounds={command.id: command.round for command in reopened})
 
     def _new_holder(self) -> HolderId:
         self._holders += 1
@@ -427,7 +431,7 @@ class CommandWorld:
 
 
 class _SimulatedCommands:
-    """Implements Commands."""
+    """Implementation of Commands."""
 
     def __init__(self, world: CommandWorld, process: Process) -> None:
         self._world = world
@@ -440,7 +444,7 @@ class _SimulatedCommands:
 
 
 class _SimulatedRunning:
-    """Implements Running."""
+    """Implementation of Running."""
 
     def __init__(self, world: CommandWorld, process: Process, mark: str, alive: Alive) -> None:
         self._world = world
@@ -455,7 +459,7 @@ class _SimulatedRunning:
             self._alive.left -= 1
 
     def _is_asking(self) -> bool:
-        """It asks once, in the middle of what it does, and goes on when it is answered."""
+        """Return whether the command waits for an answer. It asks at most once, and continues after the answer."""
         if not self._alive.asks_live or self._alive.left > 2:
             return False
         files = RealFiles(self._world.disk.calls())
@@ -477,10 +481,10 @@ class _SimulatedRunning:
         return data
 
     def has_ended(self) -> bool:
-        return self._alive.left < 0 or self._alive.is_told_to_end
+        return self._alive.left < 0 or self._alive.has_been_signalled
 
     def signal_group(self, number: int) -> None:
-        self._alive.is_told_to_end = True
+        self._alive.has_been_signalled = True
 
     def has_other_processes(self) -> bool:
         return False
@@ -494,7 +498,7 @@ class _SimulatedRunning:
 
     def close(self) -> ProcessEnded:
         self._world.alive.pop(self._mark, None)
-        if self._alive.leaves_question and not self._alive.is_told_to_end:
+        if self._alive.leaves_question and not self._alive.has_been_signalled:
             RealFiles(self._world.disk.calls()).write_volatile(self._alive.question, b"what now?")
             self._world.happened["question"] += 1
-        return ProcessEnded(exit_status=-15 if self._alive.is_told_to_end else self._alive.status)
+        return ProcessEnded(exit_status=-15 if self._alive.has_been_signalled else self._alive.status)

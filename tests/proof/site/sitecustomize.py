@@ -1,6 +1,7 @@
-"""On PYTHONPATH of a test's processes: their system calls are traced, or refused, as the file named here says.
+"""Replacement of the system calls of a test's processes, which have this directory in PYTHONPATH.
 
-Workers get no variable of the environment but a few, so what to do stands in a file beside a copy of this one.
+If the file `trace` exists beside this module, calls are recorded there. Otherwise the file `refuse` has the errno and
+the number of the write to refuse. These are files, because workers get only a few environment variables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random agendas: commands with needs, pools and policies."""
+"""Random command plans: commands with needs, pools and policies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan, make
 
 
 def random_agenda(rng: random.Random) -> CommandPlan:
-    """Some commands with random needs, pools and policies."""
+    """Draw a plan of commands with random needs, pools and policies."""
     count = rng.randint(1, 12)
     ids = [CommandId(f"c{item:02}") for item in range(count)]
     order = rng.sample(ids, count)
@@ -52,13 +52,15 @@ def random_agenda(rng: random.Random) -> CommandPlan:
 
 
 def flat(agenda: CommandPlan) -> CommandPlan:
-    """The same commands with next to no needs, all of which may be begun again: what is given to workers at once."""
+    """Return the same commands with few needs and with restarts allowed, so that many can be assigned at once."""
     return replace(
         agenda,
         needs=tuple(needs[:1] if item % 4 == 0 else () for item, needs in enumerate(agenda.needs)),
         policies=tuple(
-            replace(each, if_interrupted="restart", restarts_max=max(1, each.restarts_max), pools={}, exclusive=False)
-            for each in agenda.policies
+            replace(
+                policy, if_interrupted="restart", restarts_max=max(1, policy.restarts_max), pools={}, exclusive=False
+            )
+            for policy in agenda.policies
         ),
         demands=(((SLOTS_POOL, 1),),) * len(agenda.demands),
         on_failure="skip-dependents" if agenda.on_failure == "stop" else agenda.on_failure,

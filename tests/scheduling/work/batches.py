@@ -1,4 +1,4 @@
-"""Work for engines without a plan: shards of so many items, and project tasks."""
+"""Work for schedulers without a plan: shards of given sizes, and project tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codebatch.model.shard import ProjectWork, Shard, ShardId, Work
 
 
 def work_of(sizes: Mapping[ShardId, int], project: Iterable[str] = ()) -> list[Work]:
-    """Shards of files with these ids and sizes, then the work of project tasks."""
+    """Return shards with these ids and sizes, followed by the work of project tasks."""
     shards: list[Work] = []
     start = 0
     for id_, size in sizes.items():

@@ -1,8 +1,8 @@
-"""A world of commands: the real conductor, and all else simulated, one step of anybody at a time, from a seed.
+"""A world of commands: the real conductor in a simulation that makes one random step at a time, from a seed.
 
-What is on disk outlives everybody: registers, leases, requests. Coordinators and workers die at any step; a worker
-whose coordinator died ends its command, and the next coordinator adopts it. Every fault of a real run that the
-conductor has a part in is here; what has to do with bytes is in tests/proof.
+The disk outlives all processes: registers, leases and requests. Coordinators and workers can die at any step. A worker
+whose coordinator died finishes its command, and the next coordinator adopts it. The simulation has every fault of a
+real run that concerns the conductor. Faults that concern bytes are in tests/proof.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from tests.scheduling.work.agendas import flat, random_agenda
 
 @dataclass
 class World(StartChecks):
-    """A batch of random commands, and who works on it."""
+    """A batch of random commands, its disk, and its coordinators and workers."""
 
     seed: int
     faults: Faults = field(default_factory=Faults)
@@ -72,7 +72,7 @@ class World(StartChecks):
         self.registers: dict[tuple[int, int], AttemptOutcome | None] = {}
         self.leases: dict[tuple[int, int], int] = {}
         self.requests: list[Request] = []
-        self.asked: list[QuestionAsked] = []
+        self.questions: list[QuestionAsked] = []
         self.workers: dict[int, Worker] = {}
         self.alive: dict[int, int] = {}
         self.execs: Counter[tuple[int, int]] = Counter()
@@ -85,7 +85,7 @@ class World(StartChecks):
     # Disk
 
     def fresh(self) -> Conductor:
-        """A conductor of what is on disk now."""
+        """Return a new conductor that has read the current disk."""
         epochs = self.epochs()
         foreign = [item for item, epoch in epochs.items() if self.leases[item, epoch] in self.workers]
         return self.make(
@@ -94,13 +94,13 @@ class World(StartChecks):
             epochs=epochs,
             foreign=foreign,
             requests=self.requests,
-            live_questions=self.asked,
+            live_questions=self.questions,
         )
 
     # Coordinators
 
     def begin(self) -> None:
-        """A coordinator takes the lead, ends what the dead left running, reads, and begins."""
+        """Start a coordinator: it kills orphaned commands, reads the disk, and begins."""
         self.epoch += 1
         if not self.faults.sweeps_late:
             self._sweep()
@@ -113,17 +113,17 @@ class World(StartChecks):
         self.due: set[tuple[int, int]] = set()
         self.consults: list[ConsultRules] = []
         self.unleased: list[Stop] = []
-        self.asked_seen = len(self.asked)
+        self.seen_questions = len(self.questions)
         self.end: CommandAction | None = None
         self.is_spacing = self.agenda.start_every_seconds > 0 and bool(self.leases)
         self._spawned = 0
         self.pending = []
         self.story = self.tell(self.conductor, list(self.requests), told_in(self.stream))
-        self._tell(self.story.initial_events(self.concluded()))
+        self._emit(self.story.initial_events(self.concluded()))
         self.handle(SessionStarted())
 
-    def _tell(self, found: list[ProjectedEvent]) -> None:
-        self.pending += [(self.epoch, one) for one in found]
+    def _emit(self, events: list[ProjectedEvent]) -> None:
+        self.pending += [(self.epoch, event) for event in events]
 
     def _sweep(self) -> None:
         for item, holder in list(self.alive.items()):
@@ -131,14 +131,14 @@ class World(StartChecks):
                 del self.alive[item]
 
     def handle(self, event: CommandEvent) -> None:
-        """Hand over an event, and do what is asked for."""
+        """Pass an event to the conductor, and execute the resulting actions."""
         events = [event]
         while events:
             event = events.pop(0)
             for action in self.conductor.handle(event):
                 self._do(action, events)
-            self._tell(self.story.effects_of_event(event))
-        if self.flushes.random() < 0.7:  # Else it dies perhaps before it does.
+            self._emit(self.story.effects_of_event(event))
+        if self.flushes.random() < 0.7:  # Otherwise the coordinator may die before it writes the events.
             self.stream += self.pending
             self.pending = []
 
@@ -155,7 +155,7 @@ class World(StartChecks):
             case CommandAdvanced(start):
                 self.story.note_start(start)
             case RecallQueued() | DeliverAnswer():
-                self._say_to(action)
+                self._deliver(action)
             case CommitInterrupted():
                 self._settle(action)
                 events.append(self.concluded())
@@ -182,7 +182,7 @@ class World(StartChecks):
         self.ahead += len(action.then)
         self.story.note_start(action)
 
-    def _say_to(self, action: RecallQueued | DeliverAnswer) -> None:
+    def _deliver(self, action: RecallQueued | DeliverAnswer) -> None:
         worker = self.mine.get(action.worker)
         if worker is not None and isinstance(action, RecallQueued):
             worker.is_recalled = True
@@ -190,7 +190,7 @@ class World(StartChecks):
             worker.asks = None
 
     def _request(self, stop: Stop, events: list[CommandEvent], *, is_due: bool = False) -> None:
-        """The coordinator names attempts that are leased. Those that take their lease later are named then."""
+        """Write a Stop of a coordinator for leased attempts. Attempts that take their lease later are named then."""
         places = {id_: (self.agenda.ids.index(id_), epoch) for id_, epoch in stop.attempts.items()}
         leased = {id_: place[1] for id_, place in places.items() if place in self.leases}
         given = {item: epoch for item, (epoch, _) in self.conductor.leased_items.items()}
@@ -198,7 +198,7 @@ class World(StartChecks):
         self.unleased += [replace(stop, attempts=rest)] if rest else []
         if leased or is_due:
             self.write(replace(stop, attempts=leased))
-        handed = self.conductor.handled_request_count + sum(isinstance(one, RequestRead) for one in events)
+        handed = self.conductor.handled_request_count + sum(isinstance(event, RequestRead) for event in events)
         events += [RequestRead(request) for request in self.requests[handed:]]
 
     def _name_leased(self) -> None:
@@ -228,8 +228,8 @@ class World(StartChecks):
 
     # Steps
 
-    def step(self) -> None:  # A line for each thing that may happen.
-        """Something happens."""
+    def step(self) -> None:
+        """Make a random step."""
         if self.end is None:
             self._name_leased()
         chance = self.random.random()
@@ -255,15 +255,15 @@ class World(StartChecks):
             self.is_spacing = self.is_spacing and wake.item != ANY_ITEM
             self.handle(WaitEnded(wake.item, wake.round))
         elif choice == "q" and self.end is None:
-            new, self.asked_seen = self.asked[self.asked_seen :], len(self.asked)
-            for asked in new:
-                self.handle(asked)
-            self._people()
+            new, self.seen_questions = self.questions[self.seen_questions :], len(self.questions)
+            for question in new:
+                self.handle(question)
+            self._let_users_answer()
         elif choice == "c" and self.consults and self.end is None:
-            self._be_consulted(self.consults.pop(0))
+            self._consult_rules(self.consults.pop(0))
 
     def _strike(self, chance: float) -> bool:
-        """Somebody is killed, perhaps."""
+        """Inject a random kill or power cut. Return whether there was one."""
         faults = self.faults
         if chance < faults.power + faults.everybody:
             self._kill_everybody(is_power_cut=chance < faults.power)
@@ -275,8 +275,8 @@ class World(StartChecks):
             return False
         return True
 
-    def _people(self) -> None:
-        """They answer what is asked, in the end, and do not pause for ever."""
+    def _let_users_answer(self) -> None:
+        """Let users answer all questions and lift a pause, with some probability."""
         if self.random.random() < 0.3:
             for holder in sorted(self.workers):
                 worker = self.workers[holder]
@@ -291,12 +291,12 @@ class World(StartChecks):
         for item in range(self.count):
             if self.conductor.state(item) is CommandState.BLOCKED and item not in self.conductor.running_items:
                 question = self.conductor.question(item)
-                assert question, "it is blocked, and asks nothing"
+                assert question, f"item {item} is blocked, but has no question"
                 self._answer(
                     item, self.conductor.last_attempt(item)[0], question, self.random.choice(("failed", "done"))
                 )
 
-    def _be_consulted(self, consult: ConsultRules) -> None:
+    def _consult_rules(self, consult: ConsultRules) -> None:
         if self.random.random() < 0.5:
             self._answer(consult.item, self.conductor.last_attempt(consult.item)[0], consult.question)
             self._hand_requests()
@@ -307,7 +307,8 @@ class World(StartChecks):
         self.write(Answer(task=self.agenda.ids[item], round=round_, question=question, text=text))
 
     def _is_answered(self, question: Digest) -> bool:
-        return any(isinstance(each.body, Answer) and each.body.question == question for each in self.requests)
+        bodies = [request.body for request in self.requests]
+        return any(isinstance(body, Answer) and body.question == question for body in bodies)
 
     def _work(self, holder: int) -> None:
         worker = self.workers[holder]
@@ -321,7 +322,7 @@ class World(StartChecks):
         if worker.at == "given":
             if (start.item, start.epoch) in self.leases:
                 if id_ is not None:
-                    self._say(worker, id_)
+                    self._send_reports(worker, id_)
                     self.inbox.append(LeaseRefused(id_, start.epoch))
                 worker.start = None
                 return
@@ -332,15 +333,15 @@ class World(StartChecks):
         elif worker.at == "running":
             self._run(worker, start, is_orphan)
             if id_ is not None and worker.start is not None and self.random.random() < 0.1:
-                self._say(worker, id_)
+                self._send_reports(worker, id_)
         else:
             self._report(worker, id_)
 
     def _run(self, worker: Worker, start: StartCommand, is_orphan: bool) -> None:
-        """A command goes on: it asks, waits for what it asked, or ends."""
-        if told := worker.told_to_end or self._is_told_since(start):
-            worker.ending = told
-            self.stopped += told == "stopped"
+        """Let a command continue: it asks a question, waits for the answer, or ends."""
+        if requested := worker.told_to_end or self._requested_end(start):
+            worker.ending = requested
+            self.stopped += requested == "stopped"
         elif worker.asks:
             if is_orphan and self._is_answered(worker.asks):
                 worker.asks = None
@@ -349,7 +350,7 @@ class World(StartChecks):
             worker.questions += 1
             place = start.item, start.round, start.epoch, worker.questions
             worker.asks = digest_bytes(repr(place).encode())
-            self.asked.append(QuestionAsked(*place, worker.asks))
+            self.questions.append(QuestionAsked(*place, worker.asks))
             return
         elif self.random.random() < 0.5:
             worker.ending = self.random.choice(("result",) * 6 + ("failed",) * 3 + ("blocked",))
@@ -361,20 +362,20 @@ class World(StartChecks):
     def _look(self, worker: Worker, is_orphan: bool) -> None:
         assert worker.start is not None
         item, round_ = worker.start.item, worker.start.round
-        told = self._is_told_since(worker.start)
-        if self.faults.looks_before_exec and (is_orphan or told):
+        requested = self._requested_end(worker.start)
+        if self.faults.looks_before_exec and (is_orphan or requested):
             worker.at = "ended"
-            worker.ending = "cancelled" if told == "cancelled" and not is_orphan else "unbegun"
+            worker.ending = "cancelled" if requested == "cancelled" and not is_orphan else "unbegun"
             return
-        assert told != "cancelled", f"{item} is begun after a Cancel"
-        assert item not in self.alive, f"two attempts of {item} at once"
+        assert requested != "cancelled", f"item {item} starts after a Cancel"
+        assert item not in self.alive, f"two attempts of item {item} run at once"
         self.alive[item] = worker.holder
         self.execs[item, round_] += 1
         self.begun[item, worker.start.epoch] = round_
         worker.at = "running"
 
-    def _is_told_since(self, start: StartCommand) -> Literal["", "cancelled", "stopped"]:
-        """How it is to end for the first request that its coordinator had not in mind."""
+    def _requested_end(self, start: StartCommand) -> Literal["", "cancelled", "stopped"]:
+        """Return how the first request that the coordinator had not read at the start ends the attempt."""
         id_ = self.agenda.ids[start.item]
         for body in (request.body for request in self.requests[start.requests :]):
             if isinstance(body, Cancel) or (isinstance(body, Skip) and body.task == id_ and body.round >= start.round):
@@ -387,33 +388,33 @@ class World(StartChecks):
         start = worker.start
         assert start is not None
         if worker.ending == "stopped":
-            self._say(worker, id_, is_over=True)
+            self._send_reports(worker, id_, is_over=True)
             worker.start = None
             del self.workers[worker.holder]
             if id_ is not None:
                 del self.mine[id_]
                 self.inbox.append(WorkerDied(id_, "it"))
             return
-        one = end_of(start, worker.ending, self.random)
-        worker.held.append((start, one))
-        if one.type == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
+        outcome = end_of(start, worker.ending, self.random)
+        worker.held.append((start, outcome))
+        if outcome.type == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
             worker.give(worker.behind.pop(0))
             return
-        self._say(worker, id_, is_over=True)
+        self._send_reports(worker, id_, is_over=True)
         worker.start = None
         if id_ is not None:
             self.inbox.append(UnitDone(id_))
 
-    def _say(self, worker: Worker, id_: WorkerId | None, *, is_over: bool = False) -> None:
-        """A worker commits what it held, and tells of it, of what it does not begin, and of what it is at."""
-        for start, one in worker.held:
-            self.commit(one)
+    def _send_reports(self, worker: Worker, id_: WorkerId | None, *, is_over: bool = False) -> None:
+        """Commit the unreported outcomes of a worker. Report them, its unstarted commands and its current command."""
+        for start, outcome in worker.held:
+            self.commit(outcome)
             if id_ is not None:
                 if worker.known is not start:
                     self.inbox.append(NextStarted(id_))
                     worker.known = start
-                is_won = self.registers[start.item, start.round] is one
-                self.inbox.append(OutcomesConcluded([one]) if is_won else self.concluded())
+                is_won = self.registers[start.item, start.round] is outcome
+                self.inbox.append(OutcomesConcluded([outcome]) if is_won else self.concluded())
         worker.held.clear()
         if id_ is not None:
             if worker.behind or not is_over:
@@ -450,26 +451,26 @@ class World(StartChecks):
         worker = self.workers.pop(holder)
         id_ = next((id_ for id_, mine in self.mine.items() if mine is worker), None)
         if id_ is None:
-            return  # An orphan: the next look finds it.
-        said = [event for event in self.inbox if getattr(event, "worker", None) == id_]
-        self.inbox = [event for event in self.inbox if event not in said]
+            return  # The worker is an orphan. Its coordinator is dead, and the next one notices by the lease.
+        sent = [event for event in self.inbox if getattr(event, "worker", None) == id_]
+        self.inbox = [event for event in self.inbox if event not in sent]
         self.handle(self.concluded())
-        for event in said:
+        for event in sent:
             self.handle(event)
         if self.mine.pop(id_, None) is None:
-            return  # It was told to end just before.
+            return  # The worker was retired just before.
         self._sweep()
         self.handle(self.concluded())
         while (item := self.conductor.next_item(id_)) is not None and self.leases.get((item, 1)) == holder:
             self.handle(NextStarted(id_))
         item = self.conductor.running_item(id_)
-        start = None if item is None else next(one for one in reversed(worker.given) if one.item == item)
+        start = None if item is None else next(given for given in reversed(worker.given) if given.item == item)
         if self.end is None:
             by = None if start is None else self.leases.get((start.item, start.epoch))
             self.handle(WorkerDied(id_, "nobody" if by is None else "it" if by == holder else "another"))
 
     def _kill_everybody(self, *, is_power_cut: bool) -> None:
-        """All but the commands, which run on unless the power is cut."""
+        """Kill all processes except commands, which run on unless the power is cut."""
         self.kills += 1
         self.workers.clear()
         if is_power_cut:
@@ -478,7 +479,7 @@ class World(StartChecks):
 
     def _cut_power(self) -> None:
         self.alive.clear()
-        for item, epoch in sorted(self.leases):  # What may be begun twice does not wait for the disk.
+        for item, epoch in sorted(self.leases):  # A repeatable command starts before its first lease is durable.
             is_waited_for = epoch > 1 or not self.agenda.policies[item].is_repeatable
             if not is_waited_for and not self.has_end(item, epoch) and self.random.random() < 0.5:
                 del self.leases[item, epoch]

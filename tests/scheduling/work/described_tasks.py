@@ -1,9 +1,9 @@
-"""Lists of tasks as different people write them, and which need which by their words: judged by reading, not by rules.
+"""Task lists in the style of different authors, and the edges that their texts express, as judged by a reader.
 
-`SAID` are the edges that the words say; what a list does not say there is none of, however its words look.
+Each constant `…_EDGES` has all edges of a list. Any other inferred edge is wrong.
 """
 
-# ruff: noqa: E501  # texts as people write them
+# ruff: noqa: E501  # The texts have the lines that their authors would write.
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEB_SHOP = [
     InferenceTask("007-ci", "CI", "Create .github/workflows/ci.yml which runs pytest on 3.10, 3.11 and 3.12 after each push."),
     InferenceTask("008-release", "Release notes", "Write CHANGELOG.md. Needs #6 and #7 to be merged."),
 ]  # fmt: skip
-WEB_SHOP_SAID = {
+WEB_SHOP_EDGES = {
     ("002-model", "001-schema"), ("003-login", "002-model"), ("004-logout", "003-login"), ("006-rate-limit", "003-login"),
     ("008-release", "006-rate-limit"), ("008-release", "007-ci"),
 }  # fmt: skip
@@ -43,7 +43,7 @@ REFACTORING = [
     InferenceTask("lint", "Lint", "Run ruff, fix what it finds. Needs no other task."),
     InferenceTask("test", "More tests", "Coverage needs to go up to 90 %. Write tests for src/core/config.py; requires pytest 8.2."),
 ]  # fmt: skip
-REFACTORING_SAID = {
+REFACTORING_EDGES = {
     ("type-hints", "split-config"), ("cache-ttl", "type-hints"), ("bench-ci", "bench"), ("bench-ci", "drop-py38"),
 }  # fmt: skip
 
@@ -59,7 +59,7 @@ PLAN = [
               "Host it on example.com/play.html."),
     InferenceTask("docs", "Docs", "Documentation needs examples. Write docs/index.md after task 3 and 4."),
 ]  # fmt: skip
-PLAN_SAID = {
+PLAN_EDGES = {
     ("evaluator", "parser"), ("stdlib", "evaluator"), ("repl", "evaluator"), ("errors", "parser"), ("fuzz", "parser"),
     ("docs", "stdlib"), ("docs", "repl"),
 }  # fmt: skip
@@ -75,7 +75,7 @@ OPERATIONS = [
     InferenceTask("t7", "Update infra/db.tf", "Change the instance class in infra/db.tf to db.t3.large, when t6 is complete."),
     InferenceTask("t8", "Tear down", "After t5, t6 and t7, destroy all of it. Unlike t1 this takes a minute."),
 ]  # fmt: skip
-OPERATIONS_SAID = {
+OPERATIONS_EDGES = {
     ("t2", "t1"), ("t3", "t2"), ("t4", "t2"), ("t5", "t3"), ("t7", "t6"), ("t8", "t5"), ("t8", "t6"), ("t8", "t7"),
 }  # fmt: skip
 
@@ -91,17 +91,17 @@ FRONTEND = [
     InferenceTask("e2e", "End-to-end tests", "Create e2e/dialog.spec.ts after dialog has been merged."),
     InferenceTask("cleanup", "Clean up", "Delete src/old/colors.ts; nobody needs it. Prerequisite: e2e."),
 ]  # fmt: skip
-FRONTEND_SAID = {
+FRONTEND_EDGES = {
     ("button", "design-tokens"), ("dialog", "design-tokens"), ("a11y", "button"), ("a11y", "dialog"), ("e2e", "dialog"),
     ("cleanup", "e2e"),
 }  # fmt: skip
 
 LISTS = {
-    "web shop": (WEB_SHOP, WEB_SHOP_SAID),
-    "refactoring": (REFACTORING, REFACTORING_SAID),
-    "plan": (PLAN, PLAN_SAID),
-    "operations": (OPERATIONS, OPERATIONS_SAID),
-    "frontend": (FRONTEND, FRONTEND_SAID),
+    "web shop": (WEB_SHOP, WEB_SHOP_EDGES),
+    "refactoring": (REFACTORING, REFACTORING_EDGES),
+    "plan": (PLAN, PLAN_EDGES),
+    "operations": (OPERATIONS, OPERATIONS_EDGES),
+    "frontend": (FRONTEND, FRONTEND_EDGES),
 }
 
 API = [
@@ -129,7 +129,7 @@ API = [
         "API-7", "Load test", "k6 script in load/items.js. Can run after API-2 has landed, or once staging is back."
     ),
 ]
-API_SAID = {("API-2", "API-1"), ("API-4", "API-3"), ("API-7", "API-2")}
+API_EDGES = {("API-2", "API-1"), ("API-4", "API-3"), ("API-7", "API-2")}
 
 MODEL = [
     InferenceTask(
@@ -158,7 +158,7 @@ MODEL = [
         "notebook", "Notebook", "An exploratory notebook nb/explore.ipynb, for whoever wants to look at data/clean.csv."
     ),
 ]
-MODEL_SAID = {
+MODEL_EDGES = {
     ("data-clean", "data-import"),
     ("features", "data-clean"),
     ("train", "features"),
@@ -182,7 +182,10 @@ KERNEL = [
     ),
     InferenceTask("6", "Fix review", "Fix drivers/foo/foo.c as asked in mail <a@b.example>. Blocked by #5."),
 ]
-KERNEL_SAID = {("4", "2"), ("5", "2"), ("5", "3"), ("5", "4"), ("6", "5"), ("6", "2")}
+KERNEL_EDGES = {("4", "2"), ("5", "2"), ("5", "3"), ("5", "4"), ("6", "5"), ("6", "2")}
 
-HELD_OUT = {"api": (API, API_SAID), "model": (MODEL, MODEL_SAID), "kernel": (KERNEL, KERNEL_SAID)}
-"""Written before the rules were tried on them, by who knew the rules, which were mended once more behind them."""
+HELD_OUT = {"api": (API, API_EDGES), "model": (MODEL, MODEL_EDGES), "kernel": (KERNEL, KERNEL_EDGES)}
+"""Lists that were written before the rules were tried on them, by an author who knew the rules.
+
+The rules were corrected once afterwards.
+"""

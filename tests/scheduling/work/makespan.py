@@ -1,9 +1,9 @@
-"""Simulated time: how long a session takes over given costs, in a world where only durations are made up.
+"""Simulated time: the duration of a session over given costs, where only durations are simulated.
 
-Items have costs that the scheduler may know, or not. Workers have speeds, stall, join late and leave; until they are
-observed, one is started for `worth` of estimated work. A message takes `LATENCY` seconds, a commit `COMMIT`, and each
-`REPORT` seconds the positions of all are reported. No item is an event of its own: a unit's end follows from the sums
-of its costs.
+The scheduler gets estimates of the costs of items, which may be wrong. Workers have speeds, stall, join late and leave.
+Until their speed is observed, one worker is started for `worth` of estimated work. A message takes `LATENCY` seconds
+and a commit takes `COMMIT` seconds. Every `REPORT` seconds the positions of all workers are reported. Items are not
+single events: the end of a unit follows from the sum of its costs.
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ COMMIT = 0.001
 REPORT = 0.1
 WORTH_A_WORKER = 0.1
 TASK = "parse"
-_NOBODY = WorkerId(0)
+_NO_WORKER = WorkerId(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
-    """The workers: their speeds in turn, how often one stalls (a unit) and for how long, when the n-th can join.
+    """The workers. They take the speeds in turn.
 
-    One takes `start_seconds` to start; at most `starts_max` start at a time.
+    A unit stalls with the probability `stall_rate`, for `stall_seconds`. After a unit, a worker dies with the
+    probability `leave_rate`. Worker n joins after n * `join_seconds` and takes `start_seconds` to start. At most
+    `starts_max` workers start at a time.
     """
 
     jobs: int
@@ -78,7 +80,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class Simulation:
-    """One session over shards of items with these true costs, in seconds at speed 1."""
+    """One session over shards of items with the true `costs`, in seconds at speed 1."""
 
     costs: Sequence[float]
     estimates: Sequence[float]
@@ -99,26 +101,26 @@ class Simulation:
     _driver: SessionDriver = field(init=False)
 
     def run(self) -> float:
-        """The makespan in seconds."""
+        """Run the session. Return its makespan in seconds."""
         self._chance = random.Random(self.seed)
         sizes = _shard_sizes(len(self.costs), self._chance)
         shards = {ShardId(f"{n:08x}"): size for n, size in enumerate(sizes)}
         starts = dict(zip(shards, itertools.accumulate(sizes, initial=0), strict=False))
         self._true = {s: _sums(self.costs[starts[s] : starts[s] + size]) for s, size in shards.items()}
-        guessed = {s: _sums(self.estimates[starts[s] : starts[s] + size]) for s, size in shards.items()}
+        estimated = {s: _sums(self.estimates[starts[s] : starts[s] + size]) for s, size in shards.items()}
         ledger = OutcomeLedger(work_of(shards), {TASK: ()})
         crew = self.crew
         session = AnalysisSession(
-            ledger, costs=guessed, jobs=crew.jobs, cost_per_worker=self.worth, starts_max=crew.starts_max
+            ledger, costs=estimated, jobs=crew.jobs, cost_per_worker=self.worth, starts_max=crew.starts_max
         )
-        self._driver = SessionDriver(session, self._do)
+        self._driver = SessionDriver(session, self._execute)
         self._driver.handle(SessionStarted())
-        self._later(REPORT, _NOBODY, None)
+        self._later(REPORT, _NO_WORKER, None)
         while self._driver.end is None:
             self.now, order, id_, event = heapq.heappop(self._agenda)
-            if id_ == _NOBODY:
+            if id_ == _NO_WORKER:
                 self._driver.handle(ProgressReport(REPORT, tuple(self._positions())))
-                self._later(REPORT, _NOBODY, None)
+                self._later(REPORT, _NO_WORKER, None)
                 continue
             worker = self._workers.get(id_)
             if worker is None:
@@ -131,7 +133,7 @@ class Simulation:
         assert not any(map(ledger.open_units, shards))
         return self.now
 
-    def _do(self, action: ExecutableAction) -> None:
+    def _execute(self, action: ExecutableAction) -> None:
         match action:
             case SpawnWorker():
                 id_ = WorkerId(len(self._workers) + 1)
@@ -147,7 +149,7 @@ class Simulation:
             case RetireWorker():
                 pass
             case CommitFailure():
-                raise AssertionError("nothing fails here")
+                raise AssertionError("no item can fail in this simulation")
 
     def _begin(self, id_: WorkerId, unit: WorkUnit) -> None:
         worker = self._workers[id_]
@@ -160,7 +162,7 @@ class Simulation:
         self._plan_finish(id_, worker)
 
     def _shrink(self, id_: WorkerId, end: int) -> None:
-        """The owner hears of it a moment later, and may have gone further by then."""
+        """Shrink the unit of a worker. The message takes time, so the worker may pass the new end before."""
         worker = self._workers[id_]
         worker.end = max(end, min(worker.end, self._position(worker, LATENCY) + 1))
         self._plan_finish(id_, worker)
@@ -173,7 +175,7 @@ class Simulation:
 
     @property
     def started(self) -> int:
-        """How many workers were started."""
+        """The number of started workers."""
         return len(self._workers)
 
     def _positions(self) -> Iterator[tuple[WorkerId, int]]:
@@ -182,7 +184,7 @@ class Simulation:
                 yield id_, self._position(worker, 0.0)
 
     def _position(self, worker: _Worker, ahead: float) -> int:
-        """The item that a worker is at, `ahead` seconds from now."""
+        """Return the current item of a worker `ahead` seconds from now."""
         assert worker.unit is not None
         costs, start = self._true[worker.unit.shard], worker.unit.start
         done = max(0.0, (self.now + ahead - worker.began) * worker.speed)
@@ -212,26 +214,26 @@ class Simulation:
 
 
 def skewed(items: int, seed: int) -> list[float]:
-    """One item in ten costs twenty times as much."""
+    """Return costs of which one in ten is twenty times as high as the others."""
     chance = random.Random(seed)
     return [0.01 * (20.0 if chance.random() < 0.1 else 1.0) for _ in range(items)]
 
 
 def one_giant(items: int, seed: int) -> list[float]:
-    """All alike but one, which costs as much as 5,000."""
+    """Return equal costs, except for one item that costs as much as 5,000 others."""
     costs = [0.01] * items
     costs[random.Random(seed).randrange(items)] = 50.0
     return costs
 
 
 def log_normal(items: int, seed: int) -> list[float]:
-    """As files are: most small, a few very large."""
+    """Return costs as of real files: most are small, and a few are very large."""
     chance = random.Random(seed)
     return [0.01 * chance.lognormvariate(0.0, 1.5) for _ in range(items)]
 
 
 def wrong(costs: Sequence[float], seed: int) -> list[float]:
-    """Estimates that have nothing to do with the costs."""
+    """Return estimates that do not correlate with the costs."""
     estimates = list(costs)
     random.Random(seed).shuffle(estimates)
     return estimates
@@ -245,7 +247,7 @@ def _sums(costs: Sequence[float]) -> list[float]:
 
 
 def _shard_sizes(items: int, chance: random.Random) -> list[int]:
-    """Lengths as content-defined cuts give them: 256 on average, 16 to 768."""
+    """Return sizes of shards with the distribution of content-defined cuts: 16 to 768, on average 256."""
     sizes: list[int] = []
     while items:
         size = min(items, 768, 16 + int(chance.expovariate(1 / 240)))

@@ -1,4 +1,4 @@
-"""What may start: told change by change it is what it would be if it were made out from nothing."""
+"""The commands that may start: incremental updates of the graph give the same result as a full computation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.model.work.work_batch import Work, WorkEdge
 from codebatch.scheduling.work.command_graph import CommandGraph, DependencyState
 from codebatch.scheduling.work.command_plan import CommandNeed, make_command_plan
 
-FACES: tuple[DependencyState, ...] = ("open", "runs", "good", "bad", "held")
+STATES: tuple[DependencyState, ...] = ("open", "runs", "good", "bad", "held")
 
 
 @st.composite
@@ -21,24 +21,24 @@ def _changes(draw: st.DrawFn) -> tuple[list[list[CommandNeed]], list[tuple[int, 
     needs = [
         [CommandNeed(need, draw(st.booleans())) for need in range(item) if draw(st.booleans())] for item in range(count)
     ]
-    changes = draw(st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from(FACES)), max_size=20))
+    changes = draw(st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from(STATES)), max_size=20))
     return needs, changes
 
 
 def _reference(needs: list[list[CommandNeed]], own: list[DependencyState], *, goes_on: bool) -> list[tuple[bool, bool]]:
-    """Of each item whether it may start and whether it is skipped, in the order of the graph."""
-    faces: list[DependencyState] = []
-    found: list[tuple[bool, bool]] = []
-    for item, each in enumerate(needs):
-        is_spoilt = any(need.must_succeed and faces[need.item] == "bad" for need in each) and not goes_on
+    """Return for each item whether it may start and whether it is skipped, in the order of the graph."""
+    states: list[DependencyState] = []
+    expected: list[tuple[bool, bool]] = []
+    for item, own_needs in enumerate(needs):
+        is_spoilt = any(need.must_succeed and states[need.item] == "bad" for need in own_needs) and not goes_on
         is_skipped = own[item] == "open" and is_spoilt
-        faces.append("bad" if is_skipped else own[item])
+        states.append("bad" if is_skipped else own[item])
         is_met = all(
-            faces[need.item] == "good" or (faces[need.item] == "bad" and (goes_on or not need.must_succeed))
-            for need in each
+            states[need.item] == "good" or (states[need.item] == "bad" and (goes_on or not need.must_succeed))
+            for need in own_needs
         )
-        found.append((own[item] == "open" and is_met, is_skipped))
-    return found
+        expected.append((own[item] == "open" and is_met, is_skipped))
+    return expected
 
 
 @given(_changes(), st.booleans())
@@ -49,15 +49,15 @@ def test_incremental_changes_match_a_full_computation(
     graph = CommandGraph(needs, goes_on=goes_on)
     own: list[DependencyState] = ["open"] * len(needs)
     before = _reference(needs, own, goes_on=goes_on)
-    for item, face in changes:
-        touched = graph.set(item, face)
-        own[item] = face
+    for item, state in changes:
+        touched = graph.set(item, state)
+        own[item] = state
         after = _reference(needs, own, goes_on=goes_on)
-        assert after == [(graph.may_start(each), graph.is_skipped(each)) for each in range(len(needs))]
-        assert {each for each in range(len(needs)) if before[each] != after[each]} <= touched
-        for each, (_, is_skipped) in enumerate(after):
-            cause = graph.skip_cause(each)
-            assert (cause != each) == is_skipped
+        assert after == [(graph.may_start(other), graph.is_skipped(other)) for other in range(len(needs))]
+        assert {other for other in range(len(needs)) if before[other] != after[other]} <= touched
+        for other, (_, is_skipped) in enumerate(after):
+            cause = graph.skip_cause(other)
+            assert (cause != other) == is_skipped
             assert not is_skipped or own[cause] == "bad"
         before = after
 
@@ -73,7 +73,7 @@ def test_failure_propagates_along_a_chain_without_recursion() -> None:
 
 
 def test_chain_of_diamonds_is_walked_once() -> None:
-    """It has 2 ** 60 paths."""
+    """The chain has 2 ** 60 paths."""
     needs: list[list[CommandNeed]] = [[]]
     for rung in range(60):
         top = 3 * rung
@@ -83,10 +83,10 @@ def test_chain_of_diamonds_is_walked_once() -> None:
             [CommandNeed(top + 1, True), CommandNeed(top + 2, True)],
         ]
     graph = CommandGraph(needs)
-    began = time.process_time()
+    started = time.process_time()
     graph.set(0, "bad")
     assert graph.is_skipped(len(needs) - 1)
-    assert time.process_time() - began < 5
+    assert time.process_time() - started < 5
 
 
 def _work(*edges: tuple[str, str], strategy: str = "parallel") -> Work:
@@ -112,7 +112,7 @@ def test_command_with_most_dependents_is_first_and_serial_order_is_file_order() 
 
 
 def test_running_command_is_unaffected_by_a_reopened_need() -> None:
-    """A need was opened again while its user ran, and failed: what comes after the user waits for its end."""
+    """A need is reopened and fails while its dependent runs. Later commands wait for the end of the dependent."""
     graph = CommandGraph([[], [CommandNeed(0, must_succeed=True)], [CommandNeed(1, must_succeed=False)]])
     graph.set(0, "good")
     graph.set(1, "runs")

@@ -1,4 +1,4 @@
-"""The conductor of commands against simulated worlds; and each invariant has a bug that only it finds."""
+"""The conductor of commands in simulated worlds, and planted bugs, each of which violates an invariant."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_simulated_batches_keep_all_invariants(first: int) -> None:
         _run_checked_world(world, drains=seed % 7 == 0)
         given_behind += world.ahead
         stopped += world.stopped
-    assert given_behind > STEP / 10, "too little was given at once for this to prove anything"
-    assert stopped > STEP / 20, "too little was stopped for this to prove anything"
+    assert given_behind > STEP / 10, "too few commands were queued to prove anything"
+    assert stopped > STEP / 20, "too few commands were stopped to prove anything"
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
@@ -61,7 +61,8 @@ def test_coordinator_deaths_interrupt_no_command(first: int) -> None:
     for seed in range(first, first + STEP):
         world = CheckedWorld(seed, Faults(coordinator=0.03))
         _run_checked_world(world)
-        assert all(one is None or one.reason != "interrupted" for one in world.registers.values()), seed
+        outcomes = [outcome for outcome in world.registers.values() if outcome is not None]
+        assert all(outcome.reason != "interrupted" for outcome in outcomes), seed
 
 
 def _run_checked_world(world: CheckedWorld, *, drains: bool = False) -> None:
@@ -72,14 +73,14 @@ def _run_checked_world(world: CheckedWorld, *, drains: bool = False) -> None:
 
 
 class _StartsWithoutNeeds(Conductor):
-    """A head of a heap is started as it was when it came there."""
+    """A conductor that starts a queued command without checking its needs again."""
 
     def _is_startable(self, item: int) -> bool:
         return item not in self._worker_by_item and item not in self._adopted_items
 
 
 class _LeaksTokens(Conductor):
-    """What a dead worker had taken stays taken."""
+    """A conductor that does not return the tokens of a dead worker."""
 
     def _handle_death(self, lost: WorkerDied) -> list[CommandAction]:
         item = self._running.get(lost.worker)
@@ -89,8 +90,8 @@ class _LeaksTokens(Conductor):
         return actions
 
 
-class _LosesWhatItGave(Conductor):
-    """What a worker was given behind the command at hand, and did not begin, is nobody's any more."""
+class _ForgetsQueuedCommands(Conductor):
+    """A conductor that forgets the commands queued at a worker that did not start them."""
 
     def _end_worker_run(self, worker: WorkerId, *, is_well: bool) -> int:
         self._prefetched.end_assignment(worker, is_well=is_well)
@@ -98,30 +99,30 @@ class _LosesWhatItGave(Conductor):
 
 
 class _CountsOutcomesTwice(Conductor):
-    """What an outcome does to its users is done at each look at it."""
+    """A conductor that applies an outcome to dependents each time it reads the outcome."""
 
     def _handle_outcomes(self, concluded: OutcomesConcluded) -> list[CommandAction]:
         actions = super()._handle_outcomes(concluded)
         graph = self._states.graph
-        for one in concluded.conclusions:
-            if one.type == "result":
+        for outcome in concluded.conclusions:
+            if outcome.type == "result":
                 graph._unmet_counts = [max(0, unmet) - (unmet > 1) for unmet in graph._unmet_counts]
         return actions
 
 
 class _KeepsRetriesInMemory(Conductor):
-    """That a failure is tried again once is known to this process alone."""
+    """A conductor that retries a failure once, and records this only in memory."""
 
     def _handle_outcomes(self, concluded: OutcomesConcluded) -> list[CommandAction]:
-        for one in concluded.conclusions:
-            if one.type == "failed" and one.round == 1:
-                self._histories._ended.setdefault(one.item, {})[0] = one
-                self._requests._reopened_rounds.setdefault(one.item, set()).add(1)
+        for outcome in concluded.conclusions:
+            if outcome.type == "failed" and outcome.round == 1:
+                self._histories._ended.setdefault(outcome.item, {})[0] = outcome
+                self._requests._reopened_rounds.setdefault(outcome.item, set()).add(1)
         return super()._handle_outcomes(concluded)
 
 
 class _StartsCancelledCommands(Conductor):
-    """A Cancel ends what runs, and no more."""
+    """A conductor whose Cancel ends running commands only."""
 
     def _could_start(self, item: int) -> bool:
         is_held = item in self._worker_by_item or item in self._adopted_items or item in self._settling_items
@@ -129,44 +130,44 @@ class _StartsCancelledCommands(Conductor):
 
 
 class _StartsPausedCommands(Conductor):
-    """A Pause is for those that have not come to wait."""
+    """A conductor whose Pause does not affect commands that are already queued."""
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.is_waiting(item)
 
 
 class _RetriesWithoutBackoff(Conductor):
-    """Nobody waits before he tries again."""
+    """A conductor that retries without a delay."""
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.rule.is_paused(item)
 
 
 class _ForgetsEpochsOfOutcomes(Conductor):
-    """Epochs come from leases alone, which the disk may have lost."""
+    """A conductor that takes epochs from leases only, although the disk may have lost leases."""
 
     def __init__(self, agenda: CommandPlan, **known: object) -> None:
-        super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
+        super().__init__(agenda, **known)  # type: ignore[arg-type] # All parameters of a conductor.
         self._histories._epochs = dict(known["epochs"])  # type: ignore[call-overload]
 
 
 class _RestartsAllInterrupted(Conductor):
-    """Whatever was interrupted is started again."""
+    """A conductor that restarts every interrupted command."""
 
     def _commit_if_interrupted(self, item: int) -> list[CommandAction]:
         return []
 
 
 class _CountsStopsAsFailures(Conductor):
-    """What the user ends is judged as what dies."""
+    """A conductor that treats commands stopped by the user as interrupted."""
 
     def __init__(self, agenda: CommandPlan, **known: object) -> None:
-        super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
+        super().__init__(agenda, **known)  # type: ignore[arg-type] # All parameters of a conductor.
         self._interruptions.stops_by_epoch = lambda item: {}  # type: ignore[method-assign]
 
 
 class _IgnoresTheTimeLimit(Conductor):
-    """The time limit ends what runs, and no more."""
+    """A conductor whose time limit ends running commands only."""
 
     def _note_request(self, request: Request) -> list[int]:
         touched = super()._note_request(request)
@@ -175,7 +176,7 @@ class _IgnoresTheTimeLimit(Conductor):
 
 
 class _RetriesForever(Conductor):
-    """It is tried again as long as it fails."""
+    """A conductor that allows one retry too many."""
 
     def __init__(self, agenda: CommandPlan, **known: object) -> None:
         policies = tuple(replace(policy, retries=policy.retries + 1) for policy in agenda.policies)
@@ -184,7 +185,7 @@ class _RetriesForever(Conductor):
 
 
 class _AcceptsAnswersToOldQuestions(Conductor):
-    """An answer is to whatever is asked last, be it to what was asked in a former round."""
+    """A conductor that applies an answer to the latest question, even if it answers a question of an earlier round."""
 
     def _note_request(self, request: Request) -> list[int]:
         body = request.body
@@ -197,7 +198,7 @@ class _AcceptsAnswersToOldQuestions(Conductor):
 
 
 class _AcceptsOpensOfOldRounds(Conductor):
-    """Who wants a command opened gets it opened, whatever became of it since."""
+    """A conductor that opens a command even if it has had later rounds than the request names."""
 
     def _note_request(self, request: Request) -> list[int]:
         body = request.body
@@ -208,7 +209,7 @@ class _AcceptsOpensOfOldRounds(Conductor):
 
 
 class _IgnoresSkips(Conductor):
-    """A Skip ends what runs, and no more."""
+    """A conductor whose Skip ends running commands only."""
 
     def _note_request(self, request: Request) -> list[int]:
         touched = super()._note_request(request)
@@ -217,7 +218,7 @@ class _IgnoresSkips(Conductor):
 
 
 class _ContinuesWithoutASlot(Conductor):
-    """Who is answered goes on, be there a slot for it or not."""
+    """A conductor that continues an answered command without a free slot."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
         self._queue.has_free_slots = lambda item: True  # type: ignore[method-assign]
@@ -225,7 +226,7 @@ class _ContinuesWithoutASlot(Conductor):
 
 
 class _OverdrawsPools(Conductor):
-    """Whoever is first starts, be there enough of its pools or not."""
+    """A conductor that starts the first command without enough tokens in its pools."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
         fits = self._queue._has_free_tokens
@@ -236,7 +237,7 @@ class _OverdrawsPools(Conductor):
 
 
 class _IgnoresClosedPools(Conductor):
-    """Who meets a rate limit waits alone."""
+    """A conductor that does not close the pools of a command that meets a rate limit."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
         self._queue._closed_pools = dict
@@ -244,7 +245,7 @@ class _IgnoresClosedPools(Conductor):
 
 
 class _IgnoresTheStartInterval(Conductor):
-    """One may start right behind another."""
+    """A conductor that does not wait between two starts."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
         self._queue._is_start_delayed = False
@@ -255,43 +256,43 @@ DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
-    "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
-    "closed pools": (Faults(), _IgnoresClosedPools, "takes of the closed"),
+    "pools": (Faults(), _OverdrawsPools, "than exist|not run alone"),
+    "closed pools": (Faults(), _IgnoresClosedPools, "of the closed pools"),
     "paused": (Faults(), _StartsPausedCommands, "after a Pause"),
-    "before its time": (Faults(), _RetriesWithoutBackoff, "before its time"),
+    "before its time": (Faults(), _RetriesWithoutBackoff, "before its delay"),
     "soon after another": (Faults(), _IgnoresTheStartInterval, "too soon"),
-    "tries": (Faults(), _RetriesForever, "is begun in round"),
-    "answers of former rounds": (Faults(), _AcceptsAnswersToOldQuestions, "is begun in round|by the disk|no end"),
-    "opens of former rounds": (Faults(), _AcceptsOpensOfOldRounds, "is begun in round|by the disk"),
-    "skipped": (Faults(), _IgnoresSkips, "is begun in round|by the disk"),
-    "answered without room": (Faults(), _ContinuesWithoutASlot, "than there is|at once than may|not alone"),
-    "tokens": (DEADLY, _LeaksTokens, "tokens are left|no end"),
-    "given and not begun": (DEADLY, _LosesWhatItGave, "READY|no end|by the disk"),
+    "tries": (Faults(), _RetriesForever, "starts in round"),
+    "answers of former rounds": (Faults(), _AcceptsAnswersToOldQuestions, "starts in round|to the disk|does not end"),
+    "opens of former rounds": (Faults(), _AcceptsOpensOfOldRounds, "starts in round|to the disk"),
+    "skipped": (Faults(), _IgnoresSkips, "starts in round|to the disk"),
+    "answered without room": (Faults(), _ContinuesWithoutASlot, "than exist|at once than allowed|not run alone"),
+    "tokens": (DEADLY, _LeaksTokens, "tokens are left|does not end"),
+    "given and not begun": (DEADLY, _ForgetsQueuedCommands, "READY|does not end|to the disk"),
     "counted twice": (Faults(), _CountsOutcomesTwice, "starts while|waits for nothing|READY"),
-    "memory alone": (DEADLY, _KeepsRetriesInMemory, "by the disk|is begun in round"),
-    "stopped by the user": (Faults(coordinator=0.02), _CountsStopsAsFailures, "was stopped, and is judged"),
-    "time limit": (Faults(), _IgnoresTheTimeLimit, "after the time limit|by the disk"),
-    "cancelled": (Faults(), _StartsCancelledCommands, "after a Cancel|no end"),
-    "at most once": (DEADLY, _RestartsAllInterrupted, "was begun"),
+    "memory alone": (DEADLY, _KeepsRetriesInMemory, "to the disk|starts in round"),
+    "stopped by the user": (Faults(coordinator=0.02), _CountsStopsAsFailures, "was stopped on request, but is judged"),
+    "time limit": (Faults(), _IgnoresTheTimeLimit, "after the time limit|to the disk"),
+    "cancelled": (Faults(), _StartsCancelledCommands, "after a Cancel|does not end"),
+    "at most once": (DEADLY, _RestartsAllInterrupted, "was started"),
     "sweep after the session": (Faults(everybody=0.02, sweeps_late=True), Conductor, "at once"),
-    "leases that are not durable": (Faults(power=0.02, has_volatile_leases=True), Conductor, "was begun|at once"),
+    "leases that are not durable": (Faults(power=0.02, has_volatile_leases=True), Conductor, "was started|at once"),
     "epochs of leases alone": (
         Faults(power=0.02, has_volatile_leases=True),
         _ForgetsEpochsOfOutcomes,
-        "was begun|a second end|at once",
+        "was started|a second end|at once",
     ),
     "no look before exec": (
         Faults(coordinator=0.05, looks_before_exec=False),
         Conductor,
-        "after a Cancel|not told",
+        "after a Cancel|not emitted",
     ),
 }
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_bug_is_detected(name: str) -> None:
-    faults, make, said = PLANTED[name]
-    with pytest.raises(AssertionError, match=said):
+    faults, make, message = PLANTED[name]
+    with pytest.raises(AssertionError, match=message):
         _run_checked_worlds(400, faults, make)
 
 
@@ -303,7 +304,7 @@ def _run_checked_worlds(
 
 
 class _IgnoresEmittedEvents(EventProjector):
-    """What earlier coordinators told is not looked at."""
+    """A projector that ignores the events of earlier coordinators."""
 
     def __init__(
         self, conductor: Conductor, requests: Iterable[Request] = (), told: EmittedEvents | None = None
@@ -312,15 +313,15 @@ class _IgnoresEmittedEvents(EventProjector):
 
 
 class _OmitsMissedEnds(EventProjector):
-    """What ended while nobody was there to tell is not told."""
+    """A projector that omits attempts that ended while there was no coordinator."""
 
     def initial_events(self, concluded: OutcomesConcluded) -> list[ProjectedEvent]:
-        self._emitted.ends.update((one.item, one.round) for one in concluded.conclusions)
+        self._emitted.ends.update((outcome.item, outcome.round) for outcome in concluded.conclusions)
         return super().initial_events(concluded)
 
 
 class _EmitsEachReport(EventProjector):
-    """What a worker tells and the disk says too is told twice."""
+    """A projector that emits the end of an attempt twice if the worker reports it and the disk has it."""
 
     def _project_ends(self, concluded: OutcomesConcluded) -> list[ProjectedEvent]:
         self._emitted.ends.clear()
@@ -328,22 +329,22 @@ class _EmitsEachReport(EventProjector):
 
 
 @pytest.mark.parametrize(
-    ("tell", "said"),
+    ("tell", "message"),
     [
-        (_IgnoresEmittedEvents, "told twice"),
-        (_OmitsMissedEnds, "not told: {"),
-        (_EmitsEachReport, "told twice"),
+        (_IgnoresEmittedEvents, "emitted twice"),
+        (_OmitsMissedEnds, "not emitted: {"),
+        (_EmitsEachReport, "emitted twice"),
     ],
 )
-def test_attempt_end_emitted_twice_or_never_is_detected(tell: Callable[..., EventProjector], said: str) -> None:
-    with pytest.raises(AssertionError, match=said):
+def test_attempt_end_emitted_twice_or_never_is_detected(tell: Callable[..., EventProjector], message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
         _run_checked_worlds(400, DEADLY, Conductor, tell)
 
 
 def _order_of_starts(
     policies: dict[str, TaskPolicy], *, at_once: int, pools: dict[str, int] | None = None
 ) -> list[str]:
-    """In which order commands start that take equally long, those that started first ending first."""
+    """Return the order in which commands start. All take equally long, so the first to start ends first."""
     ids = [CommandId(id_) for id_ in policies]
     work = Work(
         source="test",
@@ -361,8 +362,8 @@ def _order_of_starts(
         for action in conductor.handle(events.pop(0)):
             if isinstance(action, StartCommand):
                 started.append(ids[action.item])
-                one = AttemptOutcome(item=action.item, round=action.round, type="result", epoch=action.epoch)
-                events += [OutcomesConcluded([one]), UnitDone(action.worker)]
+                outcome = AttemptOutcome(item=action.item, round=action.round, type="result", epoch=action.epoch)
+                events += [OutcomesConcluded([outcome]), UnitDone(action.worker)]
     return started
 
 
@@ -378,7 +379,7 @@ def test_higher_priority_starts_first_then_file_order() -> None:
 
 
 def test_command_that_wants_a_whole_pool_is_not_starved() -> None:
-    """While `big` waits for all of the pool nobody behind it takes of it; who takes of another goes on."""
+    """While `big` waits for all tokens of a pool, later commands cannot take them. Commands of other pools start."""
     little, other = TaskPolicy(pools={"db": 1}), TaskPolicy(pools={"net": 1})
     policies = {"a": little, "big": TaskPolicy(pools={"db": 2}), "b": little, "c": other, "d": little}
     order = _order_of_starts(policies, at_once=2, pools={"db": 2, "net": 2})
@@ -392,7 +393,7 @@ def test_exclusive_command_waits_for_all_and_lets_none_pass() -> None:
 
 
 def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
-    """`b` waits for the closed pool: it does not keep `c` from another that it wants too. No worker waits with it."""
+    """`b` waits for the closed pool. It does not keep `c` from starting with another pool, and no worker waits."""
     pools = {"a": {"agents": 1}, "b": {"agents": 1, "db": 1}, "c": {"db": 1}, "d": {"agents": 1}}
     ids = [CommandId(id_) for id_ in pools]
     work = Work(
@@ -417,10 +418,10 @@ def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
     assert {type(action) for action in conductor.handle(WaitEnded(0, 2))} == {SpawnWorker}
     assert conductor.closed_pools == {}
     again = Conductor(agenda, concluded=OutcomesConcluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
-    assert again.closed_pools == {}, "who opens it knows that the limit is over"
+    assert again.closed_pools == {}, "an Open must end the wait for the rate limit"
 
 
-def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> None:
+def test_queued_commands_are_recalled_when_their_pool_closes() -> None:
     ids = [CommandId(id_) for id_ in "abcd"]
     pools = {"agents": 1}
     policies = {id_: TaskPolicy(pools=pools) for id_ in ids} | {ids[3]: TaskPolicy(pools=pools | {"db": 1}, priority=1)}
@@ -436,7 +437,7 @@ def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> 
         for action in conductor.handle(event)
         if isinstance(action, StartCommand)
     )
-    assert (first.item, [each.item for each in second.then]) == (3, [1, 2])
+    assert (first.item, [queued.item for queued in second.then]) == (3, [1, 2])
     limited = AttemptOutcome(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
     assert RecallQueued(second.worker) in conductor.handle(OutcomesConcluded([limited]))
 

@@ -1,4 +1,4 @@
-"""How long a batch takes yet: the range that is told holds the truth, and its middle is near it."""
+"""Forecasts of the remaining time: the range contains the true duration, and its middle is near it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def agenda_for(needs: list[list[int]], slots: int, *, exclusive: tuple[int, ...]
 
 @dataclass
 class Machine:
-    """A batch that is run again and again: what each of its tasks took, on a machine that is slow or fast for a run."""
+    """A batch that runs repeatedly, on a machine that is slow or fast for a whole run. `seen` are known durations."""
 
     random: random.Random
     agenda: CommandPlan
@@ -50,26 +50,26 @@ class Machine:
     seen: dict[int, deque[float]] = field(default_factory=dict)
 
     def run(self) -> tuple[dict[int, float], list[ScheduledItem]]:
-        """A run of all: the seconds of each, and when it was."""
+        """Run all tasks. Return the duration of each task, and their schedule."""
         slow = self.random.lognormvariate(0.0, 0.12)
         lengths = {item: mean * slow * self.random.lognormvariate(0.0, 0.15) for item, mean in enumerate(self.means)}
         return lengths, schedule_items(self.agenda, lengths)
 
     def learn(self, lengths: dict[int, float]) -> None:
-        """What somebody keeps of a run."""
+        """Keep the durations of a run as samples."""
         for item, seconds in lengths.items():
             self.seen.setdefault(item, deque(maxlen=SAMPLES)).append(seconds)
 
     def at_half(self, placed: list[ScheduledItem]) -> tuple[float, Forecast | None]:
-        """At half of a run, how long it takes yet, and what is told."""
-        total = max(one.end for one in placed)
+        """Return the remaining time after half of a run, and its forecast."""
+        total = max(task.end for task in placed)
         now = total / 2
-        ended = [one for one in placed if one.end <= now]
+        ended = [task for task in placed if task.end <= now]
         left = RemainingWork(
-            waiting=[one.item for one in placed if one.start >= now],
-            running={one.item: now - one.start for one in placed if one.start < now < one.end},
+            waiting=[task.item for task in placed if task.start >= now],
+            running={task.item: now - task.start for task in placed if task.start < now < task.end},
             samples={item: tuple(seconds) for item, seconds in self.seen.items()},
-            ratios=[(one.end - one.start) / statistics.median(self.seen[one.item]) for one in ended],
+            ratios=[(task.end - task.start) / statistics.median(self.seen[task.item]) for task in ended],
         )
         return total - now, forecast_remaining(self.agenda, left)
 
@@ -83,33 +83,33 @@ def random_machine(seed: int) -> Machine:
 
 
 def test_forecast_range_after_five_runs_contains_the_true_duration() -> None:
-    """In 80 of 100 cases at least; half of the middles are within 15 % of it."""
+    """The range contains it in at least 80 % of cases, and the median error of the middle is at most 15 %."""
     inside, errors, widths = [], [], []
     for seed in range(GRAPHS):
         machine = random_machine(seed)
         for run in range(RUNS):
             lengths, placed = machine.run()
             if run >= KNOWN_RUNS:
-                truth, told = machine.at_half(placed)
-                assert told is not None
-                inside.append(told.low <= truth <= told.high)
-                errors.append(abs(told.middle - truth) / truth)
-                widths.append((told.high - told.low) / truth)
+                truth, forecast = machine.at_half(placed)
+                assert forecast is not None
+                inside.append(forecast.low <= truth <= forecast.high)
+                errors.append(abs(forecast.middle - truth) / truth)
+                widths.append((forecast.high - forecast.low) / truth)
             machine.learn(lengths)
     share, error = sum(inside) / len(inside), statistics.median(errors)
     print(f"inside {share:.1%}, median error {error:.1%}, median width {statistics.median(widths):.0%} of the truth")
     assert share >= 0.8
     assert error <= 0.15
-    assert statistics.median(widths) < 0.6, "a range that holds everything says nothing"
+    assert statistics.median(widths) < 0.6, "the ranges are too wide to be useful"
 
 
 def test_single_sample_gives_a_range_and_zero_samples_no_forecast() -> None:
     agenda = agenda_for([[]], 1)
-    told = forecast_remaining(agenda, RemainingWork(waiting=[0], running={}, samples={0: (100.0,)}))
-    assert told is not None
-    assert told.low <= 85
-    assert 95 <= told.middle <= 105
-    assert told.high >= 115
+    forecast = forecast_remaining(agenda, RemainingWork(waiting=[0], running={}, samples={0: (100.0,)}))
+    assert forecast is not None
+    assert forecast.low <= 85
+    assert 95 <= forecast.middle <= 105
+    assert forecast.high >= 115
     assert forecast_remaining(agenda, RemainingWork(waiting=[0], running={}, samples={})) is None
     assert forecast_remaining(agenda, RemainingWork(waiting=[], running={}, samples={})) == Forecast(
         low=0, middle=0, high=0
@@ -117,9 +117,11 @@ def test_single_sample_gives_a_range_and_zero_samples_no_forecast() -> None:
 
 
 def test_forecast_counts_commands_without_samples() -> None:
-    told = forecast_remaining(agenda_for([[], []], 1), RemainingWork(waiting=[0, 1], running={}, samples={0: (10.0,)}))
-    assert told is not None
-    assert told.unknown == 1
+    forecast = forecast_remaining(
+        agenda_for([[], []], 1), RemainingWork(waiting=[0, 1], running={}, samples={0: (10.0,)})
+    )
+    assert forecast is not None
+    assert forecast.unknown == 1
 
 
 def test_forecast_accounts_for_late_commands_and_slow_machines() -> None:
@@ -140,39 +142,38 @@ def test_forecast_accounts_for_late_commands_and_slow_machines() -> None:
     st.integers(1, 6),
 )
 def test_schedule_is_within_its_theoretical_bounds(needs: list[list[int]], lengths: list[float], slots: int) -> None:
-    """No shorter than the longest path and the work for each slot, no longer than Graham's bound over both (1966)."""
-    sound = [sorted({need for need in each if need < item}) for item, each in enumerate(needs)]
-    agenda = agenda_for(sound, slots)
-    of_items = dict(enumerate(lengths[: len(needs)]))
-    placed = {one.item: one for one in schedule_items(agenda, of_items)}
-    assert placed.keys() == of_items.keys()
-    took = max(one.end for one in placed.values())
-    path, work = max(longest_paths(agenda, of_items).values()), sum(of_items.values()) / slots
-    assert max(path, work) <= took * (1 + 1e-9)
-    assert took <= (path + work) * (1 + 1e-9)
-    for item, each in enumerate(sound):
-        assert all(placed[need].end <= placed[item].start + 1e-9 for need in each)
-    for one in placed.values():
-        beside = [other for other in placed.values() if other.start <= one.start < other.end]
-        assert len(beside) <= slots
-        assert len({other.slot for other in beside}) == len(beside)
+    """The lower bounds are the longest path and the work per slot. Graham's bound (1966) is their sum."""
+    acyclic = [sorted({need for need in drawn if need < item}) for item, drawn in enumerate(needs)]
+    agenda = agenda_for(acyclic, slots)
+    lengths_by_item = dict(enumerate(lengths[: len(needs)]))
+    placed = {task.item: task for task in schedule_items(agenda, lengths_by_item)}
+    assert placed.keys() == lengths_by_item.keys()
+    makespan = max(task.end for task in placed.values())
+    path, work = max(longest_paths(agenda, lengths_by_item).values()), sum(lengths_by_item.values()) / slots
+    assert max(path, work) <= makespan * (1 + 1e-9)
+    assert makespan <= (path + work) * (1 + 1e-9)
+    for item, item_needs in enumerate(acyclic):
+        assert all(placed[need].end <= placed[item].start + 1e-9 for need in item_needs)
+    for task in placed.values():
+        concurrent = [other for other in placed.values() if other.start <= task.start < other.end]
+        assert len(concurrent) <= slots
+        assert len({other.slot for other in concurrent}) == len(concurrent)
 
 
 def test_an_exclusive_task_is_alone_in_a_schedule() -> None:
-    placed = {
-        one.item: one for one in schedule_items(agenda_for([[], [], []], 2, exclusive=(1,)), {0: 3.0, 1: 2.0, 2: 5.0})
-    }
+    agenda = agenda_for([[], [], []], 2, exclusive=(1,))
+    placed = {task.item: task for task in schedule_items(agenda, {0: 3.0, 1: 2.0, 2: 5.0})}
     alone = placed[1]
-    assert all(one.end <= alone.start or one.start >= alone.end for item, one in placed.items() if item != 1)
+    assert all(task.end <= alone.start or task.start >= alone.end for item, task in placed.items() if item != 1)
 
 
 def test_forecast_of_many_tasks_needs_no_schedule() -> None:
     agenda = agenda_for([[] for _ in range(20_001)], 4)
-    told = forecast_remaining(
+    forecast = forecast_remaining(
         agenda, RemainingWork(waiting=range(20_001), running={}, samples=dict.fromkeys(range(20_001), (4.0,)))
     )
-    assert told is not None
-    assert told.middle == pytest.approx(20_001, rel=0.1)
+    assert forecast is not None
+    assert forecast.middle == pytest.approx(20_001, rel=0.1)
 
 
 def test_tasks_that_wait_for_a_full_pool_are_not_rescanned(
@@ -182,14 +183,14 @@ def test_tasks_that_wait_for_a_full_pool_are_not_rescanned(
     policies = dict.fromkeys(ids, TaskPolicy(pools={"agents": 1}))
     work = Work(source="test", root=b"/", order=tuple(ids), edges=(), policies=policies, pools={"agents": 2})
     agenda = make_command_plan(structs.replace(work, strategy="parallel", max_parallel=8), ids)
-    popped: list[Any] = []
+    popped_entries: list[Any] = []
     pop = heapq.heappop
 
     def counted(heap: list[Any]) -> Any:
-        popped.append(pop(heap))
-        return popped[-1]
+        popped_entries.append(pop(heap))
+        return popped_entries[-1]
 
     monkeypatch.setattr(heapq, "heappop", counted)
     placed = schedule_items(agenda, dict.fromkeys(range(200), 1.0))
-    assert max(one.end for one in placed) == 100
-    assert len(popped) < 5 * 200
+    assert max(task.end for task in placed) == 100
+    assert len(popped_entries) < 5 * 200

@@ -1,4 +1,4 @@
-"""What `auto` makes of what people write: few edges too many, none that closes a circle (SPEC.md "Work files")."""
+"""Dependencies that `auto` infers from texts: few wrong edges, and none that closes a cycle (SPEC.md "Work files")."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tests.scheduling.work.described_tasks import HELD_OUT, LISTS
 
 
 def edges(*tasks: InferenceTask) -> dict[tuple[str, str], float]:
-    return {(each.task, each.on): each.confidence for each in infer_edges(tasks)}
+    return {(edge.task, edge.on): edge.confidence for edge in infer_edges(tasks)}
 
 
-def of_text(text: str, *others: str) -> list[str]:
-    """What a task `me` needs that says something, beside others, of which some create files."""
-    tasks = [InferenceTask(id_, *rest) for id_, *rest in (each.split("|") for each in others)]
+def inferred_needs(text: str, *others: str) -> list[str]:
+    """Return the inferred needs of a task `me` with a text. The other tasks are written as `id|title|text`."""
+    tasks = [InferenceTask(id_, *rest) for id_, *rest in (other.split("|") for other in others)]
     return sorted(on for task, on in edges(*tasks, InferenceTask("me", "", text)) if task == "me")
 
 
 @pytest.mark.parametrize("lists", [LISTS, HELD_OUT], ids=["tried on", "held out"])
 def test_inferred_edges_match_the_texts(lists: dict[str, tuple[list[InferenceTask], set[tuple[str, str]]]]) -> None:
-    """Of 47 edges that words say, 45 are found, and none that they do not say."""
+    """Of the 47 edges that the texts express, 45 are inferred, and no other edge is."""
     missed = set()
-    for tasks, said in lists.values():
-        found = edges(*tasks).keys()
-        assert found <= said
-        missed |= said - found
+    for tasks, expected in lists.values():
+        inferred = edges(*tasks).keys()
+        assert inferred <= expected
+        missed |= expected - inferred
     assert missed <= {("type-hints", "split-config"), ("train", "features")}
 
 
@@ -54,7 +54,7 @@ OTHERS = ("001-schema|The users table|Create db/users.sql", "build", "002-x|Fix 
         ("It needs 001-schema, 002-x, and `auth`.", ["001-schema", "002-x", "auth"]),
         ("Fill db/users.sql with rows.", ["001-schema"]),
         ("Look at `db/users.sql`.", ["001-schema"]),
-        # What only looks like it:
+        # Texts that only look like needs:
         ("Task 003-api requires 001-schema. The page (002-x) depends on 001-schema.", []),
         ("It used to depend on 001-schema. Rather than waiting for 002-x, start now.", []),
         ("After all, users want it. After that, 001-schema may be changed.", []),
@@ -79,7 +79,7 @@ OTHERS = ("001-schema|The users table|Create db/users.sql", "build", "002-x|Fix 
     ],
 )
 def test_sentence_yields_its_needs(text: str, needs: list[str]) -> None:
-    assert of_text(text, *OTHERS) == needs
+    assert inferred_needs(text, *OTHERS) == needs
 
 
 @pytest.mark.parametrize(
@@ -90,16 +90,16 @@ def test_sentence_yields_its_needs(text: str, needs: list[str]) -> None:
 def test_label_lists_needs_behind_it_and_below_it(label: str) -> None:
     both = ["001-schema", "build"]
     below = "\n  - " if label.startswith("-") else "\n- "
-    assert of_text(f"Words.\n\n{label} 001-schema, build", *OTHERS) == both
-    assert of_text(f"{label} `001-schema` and [build](build.md) (it is slow)\nWords.", *OTHERS) == both
-    assert of_text(f"{label}{below}001-schema{below}build: it is slow\n\nAuth.", *OTHERS) == both
-    assert of_text(f"{label}\n{below}[x] tasks/001-schema.md{below}task build\n\n- auth", *OTHERS) == [
+    assert inferred_needs(f"Words.\n\n{label} 001-schema, build", *OTHERS) == both
+    assert inferred_needs(f"{label} `001-schema` and [build](build.md) (it is slow)\nWords.", *OTHERS) == both
+    assert inferred_needs(f"{label}{below}001-schema{below}build: it is slow\n\nAuth.", *OTHERS) == both
+    assert inferred_needs(f"{label}\n{below}[x] tasks/001-schema.md{below}task build\n\n- auth", *OTHERS) == [
         "001-schema",
         *(["auth"] if not label.startswith("-") else []),
         "build",
     ]
-    assert of_text(f"{label}{below}The users table{below}#2", *OTHERS) == ["001-schema", "002-x"]
-    assert of_text(f"{label} task 1, task 2", *OTHERS) == ["001-schema", "002-x"]
+    assert inferred_needs(f"{label}{below}The users table{below}#2", *OTHERS) == ["001-schema", "002-x"]
+    assert inferred_needs(f"{label} task 1, task 2", *OTHERS) == ["001-schema", "002-x"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_label_lists_needs_behind_it_and_below_it(label: str) -> None:
     ],
 )
 def test_only_names_in_a_list_are_needs(text: str, needs: list[str]) -> None:
-    assert of_text(text, *OTHERS) == needs
+    assert inferred_needs(text, *OTHERS) == needs
 
 
 @pytest.mark.parametrize(
@@ -151,18 +151,18 @@ def test_only_names_in_a_list_are_needs(text: str, needs: list[str]) -> None:
     ],
 )
 def test_mentioned_files_are_created_or_changed(text: str, created: list[str], changed: list[str]) -> None:
-    said = mentioned_files(text)
-    assert ([*said.created], [*said.changed]) == (created, changed)
+    files = mentioned_files(text)
+    assert ([*files.created], [*files.changed]) == (created, changed)
 
 
 def test_reader_of_a_file_needs_its_writer() -> None:
     writer = InferenceTask("w", outputs=["migrations/*.sql", "out/"])
-    found = edges(
+    inferred = edges(
         writer, InferenceTask("r", inputs=["migrations/0007.sql"]), InferenceTask("s", inputs=["*.txt"], outputs=["x"])
     )
-    assert found == {("r", "w"): 1.0}
+    assert inferred == {("r", "w"): 1.0}
     directory = edges(InferenceTask("w", outputs=["gen/"]), InferenceTask("r", inputs=["gen/sub/x.ts"]))
-    assert directory == {("r", "w"): 1.0}, "a directory is all that is below it"
+    assert directory == {("r", "w"): 1.0}, "a directory must include all files below it"
     both = edges(InferenceTask("a", inputs=["x"], outputs=["y"]), InferenceTask("b", inputs=["y"], outputs=["x"]))
     assert both == {("a", "b"): 1.0, ("b", "a"): 1.0}
 
@@ -178,12 +178,12 @@ def test_edge_that_would_close_a_cycle_is_rejected_with_its_path() -> None:
         CandidateEdge("b", "c", 0.8, "y"),
         CandidateEdge("c", "d", 0.4, "z"),
     ]
-    taken = select_edges(candidates, {"a": [], "b": [], "c": ["a"], "d": []})
-    assert [(each.task, each.on) for each in taken.edges] == [("a", "b")]
-    assert [reason for _, reason in taken.rejections] == [
+    selection = select_edges(candidates, {"a": [], "b": [], "c": ["a"], "d": []})
+    assert [(edge.task, edge.on) for edge in selection.edges] == [("a", "b")]
+    assert [reason for _, reason in selection.rejections] == [
         "it would create a cycle: c → a → b exists", "its confidence is below 0.5",
     ]  # fmt: skip
-    assert select_edges(candidates[:1], {"a": ["b"]}).edges == [], "what is written is no candidate"
+    assert select_edges(candidates[:1], {"a": ["b"]}).edges == [], "an explicit need was inferred again"
 
 
 NAMES = st.sampled_from(["001-schema", "002-model", "003", "build", "test-unit", "form"])
@@ -195,7 +195,7 @@ TEXTS = st.lists(st.builds(lambda text, one, two: text.format(one, two), SENTENC
     "\n".join
 )
 TASKS = st.dictionaries(NAMES, TEXTS, min_size=1).map(
-    lambda found: [InferenceTask(id_, "", text) for id_, text in found.items()]
+    lambda texts: [InferenceTask(id_, "", text) for id_, text in texts.items()]
 )
 
 
@@ -207,14 +207,14 @@ def test_inference_ignores_task_order_and_closes_no_cycle(tasks: list[InferenceT
         id_: data.draw(st.lists(st.sampled_from(ids[:place]), unique=True)) if place else []
         for place, id_ in enumerate(ids)
     }
-    taken = select_edges(infer_edges(tasks), written)
-    graph = {id_: [*written[id_], *(each.on for each in taken.edges if each.task == id_)] for id_ in ids}
-    assert all(len(each) == 1 and each[0] not in graph[each[0]] for each in strong_components(graph))
+    selection = select_edges(infer_edges(tasks), written)
+    graph = {id_: [*written[id_], *(edge.on for edge in selection.edges if edge.task == id_)] for id_ in ids}
+    assert all(len(ids) == 1 and ids[0] not in graph[ids[0]] for ids in strong_components(graph))
     shuffled = data.draw(st.permutations(tasks))
-    sure = [each for each in infer_edges(tasks) if each.confidence > CHANGED_SURE]
-    assert sure == [each for each in infer_edges(shuffled) if each.confidence > CHANGED_SURE]
+    sure = [edge for edge in infer_edges(tasks) if edge.confidence > CHANGED_SURE]
+    assert sure == [edge for edge in infer_edges(shuffled) if edge.confidence > CHANGED_SURE]
     assert select_edges(sure, written) == select_edges(
-        [each for each in infer_edges(shuffled) if each.confidence > CHANGED_SURE], written
+        [edge for edge in infer_edges(shuffled) if edge.confidence > CHANGED_SURE], written
     )
 
 
@@ -225,12 +225,12 @@ def test_inference_accepts_any_text(text: str) -> None:
         InferenceTask(text[:20], text, "Depends on 001-a"),
         InferenceTask("b", "x", text, [text], [text]),
     ]
-    assert all(0 <= each.confidence <= 1 for each in infer_edges(tasks))
+    assert all(0 <= edge.confidence <= 1 for edge in infer_edges(tasks))
     assert all(sentence == " ".join(sentence.split()) for sentence in iter_sentences(text))
 
 
 @pytest.mark.parametrize(
-    "piece",
+    "pattern",
     [
         "after ",
         "`a",
@@ -254,17 +254,17 @@ def test_inference_accepts_any_text(text: str) -> None:
         "\t",
     ],
 )
-def test_inference_of_hostile_texts_is_fast(piece: str) -> None:
-    text = piece * (100_000 // len(piece))
-    began = time.process_time()
+def test_inference_of_hostile_texts_is_fast(pattern: str) -> None:
+    text = pattern * (100_000 // len(pattern))
+    started = time.process_time()
     infer_edges([InferenceTask("a", "t", text), InferenceTask("001-b", "u", text[1:])])
-    assert time.process_time() - began < 6
+    assert time.process_time() - started < 6
 
 
 def test_inference_of_a_thousand_tasks_is_fast() -> None:
     text = "Add src/f{}.py. After {:04}-task is done, look at src/f{}.py, too. " + "Some more words about it. " * 20
     tasks = [InferenceTask(f"{n:04}-task", f"Title of {n}", text.format(n, n // 2, n // 3)) for n in range(1000)]
-    began = time.process_time()
-    found = infer_edges(tasks)
-    assert len(select_edges(found, {task.id: [] for task in tasks}).edges) > 1000
-    assert time.process_time() - began < 5
+    started = time.process_time()
+    candidates = infer_edges(tasks)
+    assert len(select_edges(candidates, {task.id: [] for task in tasks}).edges) > 1000
+    assert time.process_time() - started < 5

@@ -1,4 +1,4 @@
-"""How long an agenda takes: between what no schedule beats and what Graham's bound allows."""
+"""The makespan of a command plan: between a lower bound of all schedules and Graham's upper bound."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ def problems(draw: st.DrawFn) -> tuple[list[list[int]], list[float], int]:
 @given(problems())
 def test_makespan_is_within_grahams_bound(problem: tuple[list[list[int]], list[float], int]) -> None:
     needs, seconds, slots = problem
-    made = agenda(needs, slots)
-    run = sorted(schedule_items(made, dict(enumerate(seconds))))
-    path = critical_path(made, seconds)
+    plan = agenda(needs, slots)
+    schedule = sorted(schedule_items(plan, dict(enumerate(seconds))))
+    path = critical_path(plan, seconds)
     least = max(sum(seconds[item] for item in path), sum(seconds) / slots)
-    assert least - 1e-9 <= max(one.end for one in run) <= (2 - 1 / slots) * least + 1e-9
-    assert all(one in needs[other] for one, other in pairwise(path))
+    assert least - 1e-9 <= max(command.end for command in schedule) <= (2 - 1 / slots) * least + 1e-9
+    assert all(need in needs[dependent] for need, dependent in pairwise(path))
     for task, on_ in enumerate(needs):
-        assert all(run[on].end <= run[task].start for on in on_)
-    for one in run:
-        at_once = [other for other in run if other.start <= one.start < other.end]
-        assert len({other.slot for other in at_once}) == len(at_once) <= slots
-    assert estimate_makespan(made, seconds, {SLOTS_POOL: len(needs)}) == sum(seconds[item] for item in path)
+        assert all(schedule[on].end <= schedule[task].start for on in on_)
+    for command in schedule:
+        concurrent = [other for other in schedule if other.start <= command.start < other.end]
+        assert len({other.slot for other in concurrent}) == len(concurrent) <= slots
+    assert estimate_makespan(plan, seconds, {SLOTS_POOL: len(needs)}) == sum(seconds[item] for item in path)
 
 
 def test_schedule_respects_pools_and_exclusive_tasks() -> None:
     taken = {0: TaskPolicy(pools={"db": 1}), 1: TaskPolicy(pools={"db": 1}), 3: TaskPolicy(exclusive=True)}
-    made = agenda([[], [], [], []], 3, {"db": 1}, taken)
+    plan = agenda([[], [], [], []], 3, {"db": 1}, taken)
     seconds = [2.0, 2.0, 1.0, 1.0]
-    assert [one.start for one in sorted(schedule_items(made, dict(enumerate(seconds))))] == [0.0, 2.0, 0.0, 4.0]
-    assert estimate_makespan(made, seconds, {**made.capacity, "db": 2}) == 3.0
-    assert estimate_makespan(made, [1.0] * 4, {SLOTS_POOL: 1, "db": 1}) == 4.0
-    left = schedule_items(made, {0: 2.0, 1: 2.0}, running=(0,))
-    assert [(one.item, one.start) for one in left] == [(0, 0.0), (1, 2.0)]
+    assert [command.start for command in sorted(schedule_items(plan, dict(enumerate(seconds))))] == [0.0, 2.0, 0.0, 4.0]
+    assert estimate_makespan(plan, seconds, {**plan.capacity, "db": 2}) == 3.0
+    assert estimate_makespan(plan, [1.0] * 4, {SLOTS_POOL: 1, "db": 1}) == 4.0
+    left = schedule_items(plan, {0: 2.0, 1: 2.0}, running=(0,))
+    assert [(command.item, command.start) for command in left] == [(0, 0.0), (1, 2.0)]
 
 
 def test_schedule_respects_the_start_interval() -> None:
-    made = msgspec.structs.replace(agenda([[], [], [], [0]], 3), start_every_seconds=2.0)
-    starts = {one.item: one.start for one in schedule_items(made, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}
+    plan = msgspec.structs.replace(agenda([[], [], [], [0]], 3), start_every_seconds=2.0)
+    starts = {command.item: command.start for command in schedule_items(plan, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}
     assert starts == {0: 0.0, 1: 2.0, 2: 4.0, 3: 6.0}
-    assert [one.start for one in schedule_items(made, {0: 7.0, 3: 1.0})] == [0.0, 7.0]
+    assert [command.start for command in schedule_items(plan, {0: 7.0, 3: 1.0})] == [0.0, 7.0]

@@ -1,4 +1,4 @@
-"""What a command is by itself: the open rule against its reference, and what each kind of request does."""
+"""The state of a single command: the open rule compared with its reference, and the effect of each request."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _check_open_rule(policy: TaskPolicy, ends: Sequence[tuple[str, str | None]],
     histories.add(OutcomesConcluded(_ended(ends)))
     for request in _requests(bodies):
         requests.add(request)
-    rounds = {one.round: one for one in _ended(ends)}
+    rounds = {outcome.round: outcome for outcome in _ended(ends)}
     assert CommandStateRule(make_command_plan(work, [A]), histories, requests).own_state(0) == own_of(
         A, policy, rounds, _requests(bodies)
     )
@@ -105,7 +105,7 @@ def _check_open_rule(policy: TaskPolicy, ends: Sequence[tuple[str, str | None]],
 def test_first_of_two_answers_holds_for_every_reader(
     policy: TaskPolicy, ends: Sequence[tuple[str, str | None]], order: list[str]
 ) -> None:
-    """Two people answer at once, each the same question: whoever comes first holds, for every reader."""
+    """If two users answer a question at once, every reader uses the answer with the lower number."""
     ended = [*ends, ("blocked", None)]
     answers: list[RequestBody] = [Answer(task=A, round=len(ended), question=ASKED, text=text) for text in order]
     early, late = _conductor(policy, ended, answers[:1]), _conductor(policy, ended, answers)

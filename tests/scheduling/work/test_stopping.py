@@ -1,4 +1,4 @@
-"""Attempts that end before their time for a signal, the batch's time limit, or a failure that halts it."""
+"""Attempts that are ended early by a signal, the time limit of the batch, or a failure that halts the batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from codebatch.scheduling.work.events import (
     WorkerDied,
 )
 
-A, B, C = (CommandId(each) for each in "abc")
+A, B, C = (CommandId(name) for name in "abc")
 
 
 def _agenda(*ids: CommandId, policy: TaskPolicy | None = None, **settings: Any) -> CommandPlan:
@@ -53,7 +53,7 @@ def _request(n: int, body: RequestBody) -> Request:
 
 
 class _Run:
-    """A conductor and its workers: each Start takes its lease, and requests are handed back."""
+    """A conductor and its workers. Each start takes its lease, and the conductor reads its own requests."""
 
     def __init__(self, agenda: CommandPlan, *requests: RequestBody, epochs: Mapping[int, int] | None = None) -> None:
         self.requests = [_request(n, body) for n, body in enumerate(requests, 1)]
@@ -78,25 +78,25 @@ class _Run:
 
     def end(self, item: int, type_: str = "result", reason: str | None = None) -> None:
         round_, epoch = self.conductor.last_attempt(item)
-        one = AttemptOutcome(item=item, round=round_, type=type_, reason=reason, epoch=epoch)  # type: ignore[arg-type]
-        self.hand(OutcomesConcluded([one]))
+        outcome = AttemptOutcome(item=item, round=round_, type=type_, reason=reason, epoch=epoch)  # type: ignore[arg-type]
+        self.hand(OutcomesConcluded([outcome]))
 
-    def made(self) -> list[Stop]:
+    def stop_requests(self) -> list[Stop]:
         return [action.body for action in self.actions if isinstance(action, MakeRequest)]
 
-    def told_to_end(self) -> list[str]:
+    def stopped_tasks(self) -> list[str]:
         return sorted(
-            each.task for each in self.actions if isinstance(each, TerminateCommand) and each.why == "stopped"
+            action.task for action in self.actions if isinstance(action, TerminateCommand) and action.why == "stopped"
         )
 
     def ends(self) -> list[type[CommandAction]]:
-        return [type(each) for each in self.actions if isinstance(each, CompleteSession | EndDrained)]
+        return [type(action) for action in self.actions if isinstance(action, CompleteSession | EndDrained)]
 
 
 def _restarted_conductor(
     agenda: CommandPlan, epochs: Mapping[int, int], bodies: Iterable[RequestBody], *ended: AttemptOutcome
 ) -> Conductor:
-    """What the next one finds on disk."""
+    """Return the conductor of the next coordinator, which reads the disk."""
     requests = [_request(n, body) for n, body in enumerate(bodies, 1)]
     return Conductor(agenda, concluded=OutcomesConcluded(ended), epochs=epochs, requests=requests)
 
@@ -105,13 +105,13 @@ def test_second_signal_ends_running_commands_without_a_crash() -> None:
     run = _Run(_agenda(A, B))
     run.begin_all()
     run.hand(DrainRequested(), SignalReceived("SIGINT", ends=False))
-    assert run.made() == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1}, terminates=False)]
-    assert run.told_to_end() == []
+    assert run.stop_requests() == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1}, terminates=False)]
+    assert run.stopped_tasks() == []
     run.hand(SignalReceived("SIGINT", ends=True))
-    assert run.made()[1:] == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1})]
-    assert run.told_to_end() == ["a", "b"]
+    assert run.stop_requests()[1:] == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1})]
+    assert run.stopped_tasks() == ["a", "b"]
     run.hand(SignalReceived("SIGINT", ends=True))
-    assert len(run.made()) == 2, "each attempt is named once"
+    assert len(run.stop_requests()) == 2, "an attempt was named twice"
     run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
     assert run.ends() == [EndDrained]
     assert not any(isinstance(action, CommitInterrupted) for action in run.actions)
@@ -133,7 +133,7 @@ def test_command_ended_by_the_user_restarts_whatever_its_policy(if_interrupted: 
 def test_command_killed_after_a_signal_restarts_only_by_its_policy(
     if_interrupted: InterruptedAction, state: str
 ) -> None:
-    """After one signal everything is killed, as by a container that is stopped: nobody ended the command itself."""
+    """After one signal all processes are killed, as when a container stops. The user did not end the command itself."""
     agenda = _agenda(A, policy=TaskPolicy(if_interrupted=if_interrupted, restarts_max=0))
     left = _restarted_conductor(
         agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, terminates=False)]
@@ -161,17 +161,17 @@ def test_time_limit_ends_running_commands_until_resume() -> None:
     run.begin_all()
     run.end(0)
     run.hand(WaitEnded(BATCH_TIME_LIMIT_ITEM, 0))
-    assert run.made() == [Stop(cause="timeout", attempts={B: 1, C: 1})]
-    assert run.told_to_end() == ["b", "c"]
-    run.end(1)  # It was sooner.
+    assert run.stop_requests() == [Stop(cause="timeout", attempts={B: 1, C: 1})]
+    assert run.stopped_tasks() == ["b", "c"]
+    run.end(1)  # The command ended before the stop reached it.
     run.hand(WorkerDied(run.at[1], "nobody"), WorkerDied(run.at[2], "it"), WorkerDied(run.at[0], "it"))
     assert run.ends() == [CompleteSession]
     assert [state.value for state in run.conductor.states()] == ["DONE", "DONE", "PENDING"]
     assert run.conductor.batch_state() is BatchState.PARTIAL
-    assert _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, run.made()).state(2) is CommandState.PENDING
-    again = _Run(agenda, *run.made(), Open(), epochs={0: 1, 1: 1, 2: 1})
+    assert _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, run.stop_requests()).state(2) is CommandState.PENDING
+    again = _Run(agenda, *run.stop_requests(), Open(), epochs={0: 1, 1: 1, 2: 1})
     assert again.conductor.state(2) is CommandState.READY
-    assert SetTimer(BATCH_TIME_LIMIT_ITEM, 0, 60.0) in again.actions, "the limit is fresh"
+    assert SetTimer(BATCH_TIME_LIMIT_ITEM, 0, 60.0) in again.actions, "the time limit was not restarted"
 
 
 def test_open_request_at_the_time_limit_restarts_the_limit() -> None:
@@ -188,7 +188,7 @@ def test_finished_batch_ignores_the_time_limit() -> None:
     run.begin_all()
     run.end(0)
     run.hand(WorkerDied(run.at[0], "it"), WaitEnded(BATCH_TIME_LIMIT_ITEM, 0))
-    assert run.made() == []
+    assert run.stop_requests() == []
 
 
 def test_first_failure_ends_running_commands_if_halt_is_now() -> None:
@@ -196,14 +196,14 @@ def test_first_failure_ends_running_commands_if_halt_is_now() -> None:
     run = _Run(agenda)
     run.begin_all()
     run.end(1, "failed", "exit")
-    assert run.made() == [Stop(cause="failure", detail="b", attempts={A: 1, C: 1})]
-    assert run.told_to_end() == ["a", "c"]
+    assert run.stop_requests() == [Stop(cause="failure", detail="b", attempts={A: 1, C: 1})]
+    assert run.stopped_tasks() == ["a", "c"]
     run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
     assert [state.value for state in run.conductor.states()] == ["PENDING", "FAILED", "PENDING"]
     assert run.conductor.find_stop(0) == ("failure", "b", True)
-    one = AttemptOutcome(item=1, round=1, type="failed", reason="exit", epoch=1)
-    bodies: list[RequestBody] = [*run.made(), Open(rounds={B: 1}, acknowledged={B: 1})]
-    left = _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, bodies, one)
+    failure = AttemptOutcome(item=1, round=1, type="failed", reason="exit", epoch=1)
+    bodies: list[RequestBody] = [*run.stop_requests(), Open(rounds={B: 1}, acknowledged={B: 1})]
+    left = _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, bodies, failure)
     assert {left.state(item) for item in range(3)} == {CommandState.READY}
 
 
@@ -212,7 +212,7 @@ def test_running_commands_continue_if_the_failure_does_not_halt(settings: dict[s
     run = _Run(_agenda(A, B, C, on_failure="stop", **settings))
     run.begin_all()
     run.end(1, "failed", "exit")
-    assert run.made() == []
+    assert run.stop_requests() == []
 
 
 def test_workers_that_end_with_stopped_commands_are_not_deaths() -> None:

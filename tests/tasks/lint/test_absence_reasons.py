@@ -1,4 +1,4 @@
-"""Whether a rule is off at a path, as a comparison asks it."""
+"""Tests of whether a rule is off at a path, as comparisons need to know."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names that are bound when deferred code runs are not undefined, and those that it reads are used.
+"""Tests of names in deferred code: names bound when the code runs are defined, and names that it reads are used.
 
-Each source without a finding runs without a NameError under CPython; each of the others raises one, or has an import
-or a variable that nothing reads.
+Each source without a finding runs without a NameError under CPython. Each other source raises one, or has an unused
+import or variable.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ FOO = "class Foo:\n    B = [2]\n    "
     ],
 )
 def test_names_bound_before_deferred_use_have_no_finding(text: str, tmp_path: Path) -> None:
-    (found,) = lint_all([source("a.py", text)], tmp_path)
-    assert [(each.line, each.code) for each in found if each.code in ("F821", "F841", "F401")] == []
+    (findings,) = lint_all([source("a.py", text)], tmp_path)
+    assert [(finding.line, finding.code) for finding in findings if finding.code in ("F821", "F841", "F401")] == []
     if "except*" not in text:
         exec(compile(text, "a.py", "exec"), {})
 
@@ -67,8 +67,8 @@ def test_names_bound_before_deferred_use_have_no_finding(text: str, tmp_path: Pa
     ],
 )
 def test_unbound_and_unused_names_are_reported(text: str, expected: list[str], tmp_path: Path) -> None:
-    (found,) = lint_all([source("a.py", text)], tmp_path)
-    assert [f"{each.line} {each.code}" for each in found if each.code in ("F821", "F841")] == expected
+    (findings,) = lint_all([source("a.py", text)], tmp_path)
+    assert [f"{finding.line} {finding.code}" for finding in findings if finding.code in ("F821", "F841")] == expected
 
 
 IMPORTS = "from m import a, b, c\n__all__ = ['a']\n"
@@ -87,8 +87,8 @@ IMPORTS = "from m import a, b, c\n__all__ = ['a']\n"
     ],
 )
 def test_names_in_all_count_as_used(text: str, unused: list[str], tmp_path: Path) -> None:
-    (found,) = lint_all([source("a.py", text)], tmp_path)
-    assert [each.message.split("`")[1] for each in found if each.code == "F401"] == unused
+    (findings,) = lint_all([source("a.py", text)], tmp_path)
+    assert [finding.message.split("`")[1] for finding in findings if finding.code == "F401"] == unused
 
 
 @pytest.mark.parametrize(
@@ -104,5 +104,5 @@ def test_names_in_all_count_as_used(text: str, unused: list[str], tmp_path: Path
 )
 def test_possible_text_in_all_is_not_an_invalid_object(names: str, is_error: bool, tmp_path: Path) -> None:
     text = f"import x\nclass A: ...\nx.b = 1\n__all__ = [{names}]\n"
-    (found,) = lint_all([source("a.py", text)], tmp_path)
-    assert ("PLE0604" in [each.code for each in found]) == is_error
+    (findings,) = lint_all([source("a.py", text)], tmp_path)
+    assert ("PLE0604" in [finding.code for finding in findings]) == is_error

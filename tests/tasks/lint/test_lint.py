@@ -1,4 +1,4 @@
-"""lint: language-neutral rules, and ruff with the answers that it gives over the whole tree."""
+"""Tests of the task lint: language-neutral rules, and ruff with answers as over the whole tree."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----\n
 def test_rule_reports_exactly_the_expected_findings(
     path: str, content: bytes | str, expected: list[str], tmp_path: Path
 ) -> None:
-    (found,) = lint_all([source(path, content)], tmp_path)
-    assert [f"{each.line}:{each.column} {each.code}" for each in found] == expected
+    (findings,) = lint_all([source(path, content)], tmp_path)
+    assert [f"{finding.line}:{finding.column} {finding.code}" for finding in findings] == expected
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,19 @@ def test_rule_reports_exactly_the_expected_findings(
 )
 def test_default_off_rule_can_be_enabled(path: str, content: bytes | str, expected: list[str], tmp_path: Path) -> None:
     assert lint_all([source(path, content)], tmp_path) == [[]]
-    (found,) = lint_all([source(path, content)], tmp_path, ALL_RULES)
-    assert [f"{e.line}:{e.column}-{e.end_line}:{e.end_column} {e.code}" for e in found] == expected
+    (findings,) = lint_all([source(path, content)], tmp_path, ALL_RULES)
+    assert [f"{e.line}:{e.column}-{e.end_line}:{e.end_column} {e.code}" for e in findings] == expected
+
+
+def test_finding_of_a_nul_character_is_one_character_long(tmp_path: Path) -> None:
+    ((found,),) = lint_all([source("a.c", b"//\n" * 5000 + b"//\0\n")], tmp_path)
+    assert (found.line, found.column, found.end_line, found.end_column) == (5001, 3, 5001, 4)
 
 
 def test_rules_can_be_turned_off_and_unknown_rules_are_rejected(tmp_path: Path) -> None:
     file = source("a.py", "import os\r\nx = 1\n")
-    (found,) = lint_all([file], tmp_path, {"off": ["F401", "mixed-line-endings"]})
-    assert found == []
+    (findings,) = lint_all([file], tmp_path, {"off": ["F401", "mixed-line-endings"]})
+    assert findings == []
     with pytest.raises(ValueError, match="unknown rule 'nonsense'"):
         LintConfig(off=("nonsense",))
     with pytest.raises(ValueError, match="unknown rule 'mixed-line-ending'; did you mean 'mixed-line-endings'"):
@@ -113,11 +118,11 @@ def test_rules_can_be_turned_off_and_unknown_rules_are_rejected(tmp_path: Path) 
 
 
 def test_pinned_rules_are_stable_in_this_ruff() -> None:
-    said = subprocess.run(
+    done = subprocess.run(
         [find_ruff_bin(), "rule", "--all", "--output-format", "json"], capture_output=True, check=True
     )
     stable = {
-        rule["code"] for rule in json.loads(said.stdout) if "Stable" in str(rule["status"]) and not rule["preview"]
+        rule["code"] for rule in json.loads(done.stdout) if "Stable" in str(rule["status"]) and not rule["preview"]
     }
     assert SEVERITY_BY_CODE.keys() <= stable
     assert set(SEVERITY_BY_CODE.values()) == set(RECORD_SEVERITIES)
@@ -125,8 +130,8 @@ def test_pinned_rules_are_stable_in_this_ruff() -> None:
     assert not [code for code in SEVERITY_BY_CODE if code.startswith(outside)]
 
 
-def codes(found: list[list[Diagnostic]]) -> list[list[str]]:
-    return [[f"{each.line}:{each.column} {each.code}" for each in file] for file in found]
+def codes(files: list[list[Diagnostic]]) -> list[list[str]]:
+    return [[f"{finding.line}:{finding.column} {finding.code}" for finding in file] for file in files]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,7 @@ def codes(found: list[list[Diagnostic]]) -> list[list[str]]:
     ],
 )
 def test_any_file_name_is_checked_by_ruff(path: bytes, tmp_path: Path) -> None:
-    """A name that ruff excludes, takes for an option, or cannot repeat, is checked like any other."""
+    """A name that ruff would exclude, take for an option, or cannot print is checked like any other."""
     file = source(path, b"#!/usr/bin/python\nimport os\nx = undefined\n")
     assert codes(lint_all([file, source("z.py", "import re\n")], tmp_path)) == [["2:8 F401", "3:5 F821"], ["1:8 F401"]]
 
@@ -166,7 +171,7 @@ def test_other_encodings_are_transcoded_for_ruff(tmp_path: Path) -> None:
         source("c.py", b"\xff\xfe" + "é = 1; import os\n".encode("utf-16le")),
         source("d.py", b"s = '\xff'; import os\n"),
     ]
-    assert [each[-1] for each in codes(lint_all(files, tmp_path))] == [
+    assert [file_codes[-1] for file_codes in codes(lint_all(files, tmp_path))] == [
         "2:17 F401",
         "1:8 F401",
         "1:15 F401",
@@ -176,8 +181,8 @@ def test_other_encodings_are_transcoded_for_ruff(tmp_path: Path) -> None:
 
 def test_lone_carriage_returns_do_not_shift_ruff_findings(tmp_path: Path) -> None:
     file = source("a.py", "x = 1\rimport os\r\nimport re\n")
-    (found,) = lint_all([file], tmp_path, {"off": ["lone-carriage-return", "mixed-line-endings"]})
-    assert codes([found]) == [["1:14 F401", "2:8 F401"]]
+    (findings,) = lint_all([file], tmp_path, {"off": ["lone-carriage-return", "mixed-line-endings"]})
+    assert codes([findings]) == [["1:14 F401", "2:8 F401"]]
 
 
 def test_syntax_errors_are_left_to_parse(tmp_path: Path) -> None:
@@ -207,7 +212,7 @@ def test_scratch_directory_is_empty_after_lint(tmp_path: Path) -> None:
 
 
 def python_files(root: Path) -> Iterator[SourceFile]:
-    """The Python files of a tree, as a plan gives them to workers."""
+    """Yield the Python files of a tree with the contexts that a plan gives them."""
     paths = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     context = packages_context(Snapshot(*map(str, paths)))
     for path in paths:
@@ -223,23 +228,23 @@ def python_files(root: Path) -> Iterator[SourceFile]:
 def test_units_together_match_ruff_over_the_whole_tree(name: str, version: str, tmp_path: Path) -> None:
     root = corpora.sdist(name, version)
     files = [file for file in python_files(root) if file.file_class not in ("binary", "huge", "empty")]
-    said = subprocess.run(
+    done = subprocess.run(
         [find_ruff_bin(), *common_arguments(SEVERITY_BY_CODE), "--config", "exclude=[]", root],
         capture_output=True,
         check=False,
     )
     whole: Counter[tuple[object, ...]] = Counter()
-    for each in json.loads(said.stdout):
-        path = os.path.relpath(each["filename"], root)
-        code = each["code"] or "invalid-syntax"
-        start, end = each["location"], each["end_location"]
-        whole[path, code, each["message"], start["row"], start["column"], end["row"], end["column"]] += 1
+    for finding in json.loads(done.stdout):
+        path = os.path.relpath(finding["filename"], root)
+        code = finding["code"] or "invalid-syntax"
+        start, end = finding["location"], finding["end_location"]
+        whole[path, code, finding["message"], start["row"], start["column"], end["row"], end["column"]] += 1
     ruff = RuffRunner(SEVERITY_BY_CODE, tmp_path)
     ours: Counter[tuple[object, ...]] = Counter()
     cuts = random.Random(name)
     while files:
         unit, files = files[: (size := cuts.randint(1, 200))], files[size:]
-        for e in (each for found in ruff.check(unit) for each in found):
+        for e in (finding for findings in ruff.check(unit) for finding in findings):
             ours[e.path, e.code, e.message, e.line, e.column, e.end_line, e.end_column] += 1
     assert ours.total() > 500
     assert ours == whole
@@ -247,32 +252,32 @@ def test_units_together_match_ruff_over_the_whole_tree(name: str, version: str, 
 
 def test_findings_of_a_rule_are_limited(tmp_path: Path) -> None:
     file = source("a.txt", "x \n" * (FINDINGS_PER_FILE_MAX + 1))
-    assert [len(found) for found in lint_all([file], tmp_path, {"on": ["trailing-whitespace"]})] == [
+    assert [len(findings) for findings in lint_all([file], tmp_path, {"on": ["trailing-whitespace"]})] == [
         FINDINGS_PER_FILE_MAX
     ]
 
 
 def test_findings_of_a_ruff_rule_are_limited(tmp_path: Path) -> None:
     much = source("a.py", "assert (1, 2)\n" * (FINDINGS_PER_FILE_MAX + 10) + "x = y\n")
-    (found,) = lint_all([much], tmp_path)
-    assert Counter(each.code for each in found) == {"F631": FINDINGS_PER_FILE_MAX, "F821": 1}
+    (findings,) = lint_all([much], tmp_path)
+    assert Counter(finding.code for finding in findings) == {"F631": FINDINGS_PER_FILE_MAX, "F821": 1}
 
 
 def test_severity_is_lower_outside_production_code_unless_configured(tmp_path: Path) -> None:
-    """Unless the user has said how much; a key that a test has is no secret."""
-    said = {
+    """A configured severity applies everywhere. A key in a test is not a secret."""
+    severity_by_path = {
         "a.py": "error", "examples/a.py": "warning", "vendor/a.py": "info", "tests/a.py": "warning",
         "tests/data/a.py": "hint",
     }  # fmt: skip
     code = "def f():\n    return undefined\n"
-    found = lint_all([source(path, code) for path in said], tmp_path)
-    assert [each.severity for (each,) in found] == list(said.values())
+    findings = lint_all([source(path, code) for path in severity_by_path], tmp_path)
+    assert [finding.severity for (finding,) in findings] == list(severity_by_path.values())
     config = {"severity": {"F821": "error"}}
     (((first), *_), *_) = lint_all([source("tests/a.py", code)], tmp_path, config)
     assert first.severity == "error"
     paths = ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem", "samples/a.pem", "docs/a.pem")
     keys = lint_all([source(path, KEY) for path in paths], tmp_path)
-    assert [each.severity for (each,) in keys] == ["warning", "hint", "hint", "hint", "hint", "hint"]
+    assert [finding.severity for (finding,) in keys] == ["warning", "hint", "hint", "hint", "hint", "hint"]
 
 
 @pytest.mark.parametrize(
@@ -280,8 +285,8 @@ def test_severity_is_lower_outside_production_code_unless_configured(tmp_path: P
     [(b"x = '\xff'\n", "invalid-encoding"), ("x = '\u202e'\n", "bidi-control"), ("x = '\u200b'\n", "PLE2515")],
 )
 def test_unusual_characters_in_tests_are_hints(content: bytes | str, code: str, tmp_path: Path) -> None:
-    found = lint_all([source(path, content) for path in ("tests/a.py", "a.py")], tmp_path)
-    severities = [{each.severity for each in one if each.code == code} for one in found]
+    findings = lint_all([source(path, content) for path in ("tests/a.py", "a.py")], tmp_path)
+    severities = [{finding.severity for finding in one if finding.code == code} for one in findings]
     assert severities == [{"hint"}, {"warning"}]
 
 
@@ -289,8 +294,8 @@ def test_severity_is_lower_in_documentation(tmp_path: Path) -> None:
     code = "import os\ndef f():\n    return undefined\n"
     severities = {}
     for path in ("docs/a.py", "tests/a.py", "tests/data/a.py", "examples/a.py"):
-        ((one, other),) = lint_all([source(path, code, {"attributes": b"documentation=true"})], tmp_path)
-        severities[path] = one.severity, other.severity
+        ((unused, undefined),) = lint_all([source(path, code, {"attributes": b"documentation=true"})], tmp_path)
+        severities[path] = unused.severity, undefined.severity
     assert severities == {
         "docs/a.py": ("hint", "warning"),
         "tests/a.py": ("hint", "hint"),
@@ -303,20 +308,20 @@ def test_severity_of_unused_names_is_lowest_in_non_production_code(tmp_path: Pat
     code = "import os\ndef f():\n    x = 1\n    raise NotImplemented\n"
     migration = "revision = down_revision = ''\ndown_revision = ''\ndef f():\n    x = 1\n    raise NotImplemented\n"
     paths = ("a.py", "tests/a.py", "vendor/a.py")
-    found = lint_all([source(path, code) for path in paths], tmp_path)
-    assert [[(each.code, each.severity) for each in one] for one in found] == [
+    findings = lint_all([source(path, code) for path in paths], tmp_path)
+    assert [[(finding.code, finding.severity) for finding in one] for one in findings] == [
         [("F401", "warning"), ("F841", "info"), ("F901", "warning")],
         [("F401", "hint"), ("F841", "hint"), ("F901", "info")],
         [("F401", "hint"), ("F841", "hint"), ("F901", "hint")],
     ]
     (steps,) = lint_all([source("a.py", migration)], tmp_path)
-    assert [(each.code, each.severity) for each in steps] == [("F841", "hint"), ("F901", "warning")]
+    assert [(finding.code, finding.severity) for finding in steps] == [("F841", "hint"), ("F901", "warning")]
 
 
 def test_undefined_name_as_a_statement_of_a_test_is_a_hint(tmp_path: Path) -> None:
     code = "def f():\n    try:\n        undefined\n    except Exception:\n        return other\n"
-    found = lint_all([source(path, code) for path in ("tests/a.py", "a.py", "examples/a.py")], tmp_path)
-    severities = [{each.line: each.severity for each in one if each.code == "F821"} for one in found]
+    findings = lint_all([source(path, code) for path in ("tests/a.py", "a.py", "examples/a.py")], tmp_path)
+    severities = [{finding.line: finding.severity for finding in one if finding.code == "F821"} for one in findings]
     assert severities == [{3: "hint", 5: "warning"}, {3: "error", 5: "error"}, {3: "warning", 5: "warning"}]
 
 
@@ -328,10 +333,10 @@ def test_unused_exception_name_is_a_hint_unless_configured(tmp_path: Path) -> No
         pass
     has = 1
 """
-    (found,) = lint_all([source("a.py", code)], tmp_path)
-    assert [(each.line, each.severity) for each in found] == [(4, "hint"), (6, "info")]
-    (found,) = lint_all([source("a.py", code)], tmp_path, {"severity": {"F841": "error"}})
-    assert [(each.line, each.severity) for each in found] == [(4, "error"), (6, "error")]
+    (findings,) = lint_all([source("a.py", code)], tmp_path)
+    assert [(finding.line, finding.severity) for finding in findings] == [(4, "hint"), (6, "info")]
+    (findings,) = lint_all([source("a.py", code)], tmp_path, {"severity": {"F841": "error"}})
+    assert [(finding.line, finding.severity) for finding in findings] == [(4, "error"), (6, "error")]
 
 
 def test_severity_of_a_user_rule_applies_everywhere(tmp_path: Path) -> None:
@@ -342,5 +347,5 @@ def test_severity_of_a_user_rule_applies_everywhere(tmp_path: Path) -> None:
         "message": "m",
         "severity": "error",
     }
-    ((found,),) = lint_all([source("tests/a.py", "x\n")], tmp_path, {"rules": [rule], "off": ["B018", "F821"]})
-    assert found.severity == "error"
+    ((finding,),) = lint_all([source("tests/a.py", "x\n")], tmp_path, {"rules": [rule], "off": ["B018", "F821"]})
+    assert finding.severity == "error"

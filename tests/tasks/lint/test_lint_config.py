@@ -1,4 +1,4 @@
-"""lint's configuration: rules by path, severities, notes in the source, rules of the user's."""
+"""Tests of the configuration of lint: rules by path, severities, suppression comments and user rules."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NO_PRINT: dict[str, JsonValue] = {
 
 
 def findings_in(path: str, content: str | bytes, scratch: Path, config: dict[str, JsonValue]) -> list[str]:
-    (found,) = lint_all([source(path, content)], scratch, config)
-    return [f"{each.line}:{each.column} {each.severity} {each.code}" for each in found]
+    (findings,) = lint_all([source(path, content)], scratch, config)
+    return [f"{finding.line}:{finding.column} {finding.severity} {finding.code}" for finding in findings]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_user_rule_reports_the_matches_of_its_query(tmp_path: Path) -> None:
         ]
     }
     text = "s = 'a𐐀b'; print(s)\nprint(1)  # codebatch: ignore[no-print]\ns.print(2)\n"
-    (found,) = lint_all([source("a.py", text)], tmp_path, config)
-    assert [(e.line, e.column, e.end_column, e.code, e.message) for e in found] == [
+    (findings,) = lint_all([source("a.py", text)], tmp_path, config)
+    assert [(e.line, e.column, e.end_column, e.code, e.message) for e in findings] == [
         (1, 12, 20, "no-print", "`print` in a library")
     ]
     assert findings_in("a.js", "debugger\n", tmp_path, config) == ["1:1 warning js"]

@@ -1,4 +1,4 @@
-"""Steps of a database's history are a class of their own: no copies among them are told, but every finding is."""
+"""Tests of the file class of database migrations: no duplicate blocks are reported in them, but every finding is."""
 
 from __future__ import annotations
 
@@ -116,5 +116,5 @@ def test_duplicates_ignore_migrations() -> None:
 
 
 def test_findings_in_migrations_are_reported(tmp_path: Path) -> None:
-    (found,) = lint_all([source("shop/migrations/0002_more.py", DJANGO)], tmp_path)
-    assert [(each.code, each.line, each.severity) for each in found] == [("F821", 6, "error")]
+    (findings,) = lint_all([source("shop/migrations/0002_more.py", DJANGO)], tmp_path)
+    assert [(finding.code, finding.line, finding.severity) for finding in findings] == [("F821", 6, "error")]

@@ -1,4 +1,4 @@
-"""ruff as a tool: what it does not answer is no answer."""
+"""Tests of ruff as a program: a missing answer is an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.source_files import source
 
 
 class FileRemovingRuff(RuffRunner):
-    """Somebody removes a file before ruff comes to it."""
+    """A runner whose file is removed before ruff reads it."""
 
     def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         os.unlink(directory + b"/" + names[0])
@@ -23,7 +23,7 @@ class FileRemovingRuff(RuffRunner):
 
 
 class FileRemovingProjectRuff(ProjectRuffRunner):
-    """The same with a project's own configuration."""
+    """A project runner whose file is removed before ruff reads it."""
 
     def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         os.unlink(directory + b"/" + names[0])
@@ -44,14 +44,14 @@ def test_crash_of_ruff_is_an_error(tmp_path: Path) -> None:
 def test_ruff_answers_are_cached_for_a_single_further_request(tmp_path: Path) -> None:
     calls: list[Sequence[bytes]] = []
 
-    class Counting(RuffRunner):
+    class CountingRuff(RuffRunner):
         def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
             calls.append(names)
             return super()._call_ruff(directory, names)
 
     one, two = source("a.py", "import os\n"), source("b.py", "import re\n")
-    ruff = Counting(["F401"], tmp_path)
-    assert [[each.code for each in answer] for answer in ruff.check([one, two])] == [["F401"], ["F401"]]
+    ruff = CountingRuff(["F401"], tmp_path)
+    assert [[finding.code for finding in answer] for answer in ruff.check([one, two])] == [["F401"], ["F401"]]
     assert ruff.check([two, one])[0][0].message == "`re` imported but unused"
     assert len(calls) == 1
     ruff.select_rules(["E711"])
@@ -62,15 +62,15 @@ def test_ruff_answers_are_cached_for_a_single_further_request(tmp_path: Path) ->
 def test_long_file_lists_are_split_into_several_commands(tmp_path: Path) -> None:
     commands: list[int] = []
 
-    class Measuring(RuffRunner):
+    class MeasuringRuff(RuffRunner):
         def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
             commands.append(sum(map(len, names)))
             return super()._call_ruff(directory, names)
 
     deep = "/".join(["d" * 200] * 9)
     files = [source(f"{deep}/{number:03}.py", f"import os{number}\n") for number in range(60)]
-    answers = Measuring(["F401"], tmp_path).check(files)
-    assert [each.message for answer in answers for each in answer] == [
+    answers = MeasuringRuff(["F401"], tmp_path).check(files)
+    assert [finding.message for answer in answers for finding in answer] == [
         f"`os{number}` imported but unused" for number in range(60)
     ]
     assert len(commands) == 2

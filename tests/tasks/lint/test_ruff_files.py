@@ -1,4 +1,4 @@
-"""ruff's own configuration as a context: of each file what ruff would read of it, and nothing else."""
+"""Tests of the context with ruff's configuration: for each file exactly the settings that ruff would read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codebatch_workers.lint.python.ruff_files import decode_ruff_files, ruff_fil
 from codebatch_workers.lint.python.ruff_project import DEFAULT_PYTHON_VERSION
 from tests.support.source_files import Snapshot
 
-_WANTED: dict[str, JsonValue] = {"ruff": {"config": "project"}}
+_PROJECT_CONFIG: dict[str, JsonValue] = {"ruff": {"config": "project"}}
 _FILES = {
     "a/pyproject.toml": b'[tool.ruff]\nextend = "../base.toml"\n',
     "a/x.py": b"",
@@ -31,25 +31,25 @@ _FILES = {
 _NONE_ABOVE = (b"ruff.toml", "")
 
 
-def ruff_context_of(path: str, files: dict[str, bytes]) -> list[tuple[bytes, str]]:
-    """What configures ruff for a file of a tree."""
+def ruff_context(path: str, files: dict[str, bytes]) -> list[tuple[bytes, str]]:
+    """Return the configuration of ruff for a file of a tree."""
     snapshot = Snapshot(content={path: b"", **files})
     context = ruff_files_context(snapshot)
-    (entry,) = (each for each in snapshot.entries if each.path == path.encode())
+    (entry,) = (candidate for candidate in snapshot.entries if candidate.path == path.encode())
     return list(decode_ruff_files(context(entry)))
 
 
 def test_ruff_context_contains_configuration_above_and_extended() -> None:
-    assert ruff_context_of("x.py", _FILES) == [_NONE_ABOVE]
-    assert [path for path, _ in ruff_context_of("a/x.py", _FILES)] == [
+    assert ruff_context("x.py", _FILES) == [_NONE_ABOVE]
+    assert [path for path, _ in ruff_context("a/x.py", _FILES)] == [
         b"a/pyproject.toml", b"base.toml", b"more/last.toml", b"ruff.toml"
     ]  # fmt: skip
-    assert ruff_context_of("b/c/x.txt", _FILES) == [(b"b/.ruff.toml", "not TOML"), _NONE_ABOVE]
+    assert ruff_context("b/c/x.txt", _FILES) == [(b"b/.ruff.toml", "not TOML"), _NONE_ABOVE]
 
 
 def test_extending_a_file_outside_the_snapshot_is_rejected() -> None:
     with pytest.raises(InvalidConfiguration, match=r"extends more/last\.toml, which is not in the snapshot"):
-        ruff_context_of("x.py", {path: content for path, content in _FILES.items() if path != "more/last.toml"})
+        ruff_context("x.py", {path: content for path, content in _FILES.items() if path != "more/last.toml"})
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,10 @@ def test_extending_a_file_outside_the_snapshot_is_rejected() -> None:
     ],
 )
 def test_context_contains_only_settings_of_pyproject_that_ruff_uses(before: str, after: str, *, is_other: bool) -> None:
-    one, other = (ruff_context_of("a/x.py", {"pyproject.toml": text.encode()}) for text in (before, after))
-    assert (one != other) == is_other
+    context_before, context_after = (
+        ruff_context("a/x.py", {"pyproject.toml": text.encode()}) for text in (before, after)
+    )
+    assert (context_before != context_after) == is_other
 
 
 def test_rewritten_settings_are_equal_to_the_original() -> None:
@@ -75,7 +77,7 @@ def test_rewritten_settings_are_equal_to_the_original() -> None:
         '[project]\nrequires_python = ">=3.9"\n[tool.ruff]\n"a.b" = [1, -2.5e30, true, inf, 1979-05-27T07:32:00Z]\n'
         'quoted = "\\u0000\\u007f\\\\ \\" \\n ü𐀀"\n[[tool.ruff.tables]]\nx.y = {}\n[[tool.ruff.tables]]\n'
     )
-    (_, written), *_ = ruff_context_of("x.py", {"pyproject.toml": text.encode()})
+    (_, written), *_ = ruff_context("x.py", {"pyproject.toml": text.encode()})
     assert parse_toml(written) == parse_toml(text)
 
 
@@ -89,19 +91,19 @@ def test_pinned_rules_need_no_ruff_context() -> None:
 
 
 def test_other_trees_use_the_pinned_rules_with_a_note() -> None:
-    written: dict[str, dict[str, JsonValue]] = {"lint": _WANTED}
-    assert prepare_tasks(TaskCatalogue(), ("parse",), written, is_project=False) == (written, [])
-    there, notes = prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=True)
-    assert (there["lint"]["ruff"], notes) == ({"config": "project"}, [])
-    elsewhere, notes = prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=False)
+    configured: dict[str, dict[str, JsonValue]] = {"lint": _PROJECT_CONFIG}
+    assert prepare_tasks(TaskCatalogue(), ("parse",), configured, is_project=False) == (configured, [])
+    prepared, notes = prepare_tasks(TaskCatalogue(), ("lint",), configured, is_project=True)
+    assert (prepared["lint"]["ruff"], notes) == ({"config": "project"}, [])
+    elsewhere, notes = prepare_tasks(TaskCatalogue(), ("lint",), configured, is_project=False)
     assert (elsewhere["lint"]["ruff"], notes) == ({"config": "pinned"}, ["ruff: the pinned rules"])
 
 
 def test_rule_known_only_to_project_configuration_is_rejected_elsewhere() -> None:
-    written = {"lint": {**_WANTED, "off": ["D103"]}}
-    prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=True)
+    configured = {"lint": {**_PROJECT_CONFIG, "off": ["D103"]}}
+    prepare_tasks(TaskCatalogue(), ("lint",), configured, is_project=True)
     with pytest.raises(InvalidConfiguration, match=r"\[tasks\.lint\]: unknown rule 'D103'"):
-        prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=False)
+        prepare_tasks(TaskCatalogue(), ("lint",), configured, is_project=False)
 
 
 def test_default_python_version_matches_ruff() -> None:

@@ -1,4 +1,4 @@
-"""ruff as the project configured it: what `ruff check` says in the tree, but for rules that look at other files."""
+"""Tests of ruff with the project's configuration: as `ruff check` in the tree, without rules that read other files."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def project(tmp_path: Path) -> CommandLine:
 
 
 def stored_ruff_findings(codebatch: CommandLine) -> set[tuple[str, str, int, int]]:
-    found = codebatch("query", "diagnostics", "--tool", "ruff", "--json").records
-    return {(each["path"], each["code"], each["line"], each["column"]) for each in found}
+    records = codebatch("query", "diagnostics", "--tool", "ruff", "--json").records
+    return {(record["path"], record["code"], record["line"], record["column"]) for record in records}
 
 
 def test_project_findings_match_ruff_in_the_tree(project: CommandLine) -> None:
     project("run", ".", "-j", "2")
-    said = subprocess.run(
+    done = subprocess.run(
         [find_ruff_bin(), "check", "--no-fix", "--no-fix-only", "--no-cache", "--output-format", "json", "."],
         cwd=project.directory,
         capture_output=True,
         check=False,
     )
-    theirs = set()
-    for each in json.loads(said.stdout):
-        path = str(Path(each["filename"]).relative_to(project.directory.resolve()))
-        theirs.add((path, each["code"], each["location"]["row"], each["location"]["column"]))
-    assert {code for _, code, *_ in theirs} >= {
+    expected = set()
+    for record in json.loads(done.stdout):
+        path = str(Path(record["filename"]).relative_to(project.directory.resolve()))
+        expected.add((path, record["code"], record["location"]["row"], record["location"]["column"]))
+    assert {code for _, code, *_ in expected} >= {
         "I001",
         "E501",
         "F401",
@@ -67,11 +67,11 @@ def test_project_findings_match_ruff_in_the_tree(project: CommandLine) -> None:
         "EXE001",
         "EXE002",
     }
-    assert stored_ruff_findings(project) == {each for each in theirs if not each[1].startswith("I0")}
+    assert stored_ruff_findings(project) == {record for record in expected if not record[1].startswith("I0")}
 
 
 def planned(project: CommandLine) -> tuple[Digest, dict[bytes, bytes]]:
-    """Run, and give the key of lint and the context of each file that was there from the beginning."""
+    """Run. Return the cache key of lint and the ruff context of each original file."""
     batch = project.directory / ".codebatch" / "batches" / project("run", ".", "--json").json["batch_id"]
     plan = decode_plan((batch / "plan.json").read_bytes())
     (key,) = (task.key for task in plan.tasks if task.name == "lint")
@@ -82,7 +82,7 @@ def planned(project: CommandLine) -> tuple[Digest, dict[bytes, bytes]]:
 def test_configuration_is_part_of_the_keys_of_files_below_it(project: CommandLine) -> None:
     key, contexts = planned(project)
     write(project.directory / "pyproject.toml", FILES["pyproject.toml"].replace('"x"', '"x"\nversion = "2"'))
-    assert planned(project) == (key, contexts), "another version of the project is nothing to ruff"
+    assert planned(project) == (key, contexts), "the version of the project changed the context of ruff"
     write(project.directory / "sub" / "ruff.toml", 'lint.select = ["F"]\n')
     assert ("sub/c.py", "F401", 1, 8) not in stored_ruff_findings(project)
     key_after, contexts_after = planned(project)
@@ -93,7 +93,9 @@ def test_configuration_is_part_of_the_keys_of_files_below_it(project: CommandLin
 
 def test_another_tree_is_checked_with_the_pinned_rules(project: CommandLine) -> None:
     set_apart(project, "sub")
-    ran = project("run", "sub")
-    assert "ruff: the pinned rules: the analysed directory is not in the project of" in ran.notes
-    found = project("query", "diagnostics", "--tool", "ruff", "--json", cwd=project.directory / "sub").records
-    assert [(each["path"], each["code"], each["line"], each["column"]) for each in found] == [("c.py", "F401", 1, 8)]
+    result = project("run", "sub")
+    assert "ruff: the pinned rules: the analysed directory is not in the project of" in result.notes
+    records = project("query", "diagnostics", "--tool", "ruff", "--json", cwd=project.directory / "sub").records
+    assert [(record["path"], record["code"], record["line"], record["column"]) for record in records] == [
+        ("c.py", "F401", 1, 8)
+    ]

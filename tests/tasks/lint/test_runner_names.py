@@ -1,4 +1,4 @@
-"""Names that a program gives to the Python files that it runs are not undefined there, and no others are given."""
+"""Tests of names that a program provides to the Python files that it runs: they are defined only there."""
 
 from __future__ import annotations
 
@@ -42,5 +42,7 @@ SAVE = "import os\n\ndef save(model):\n    os.unlink(model)\n\nc.FileContentsMan
     ],
 )
 def test_names_provided_by_a_runner_are_defined(path: str, text: str, undefined: list[str], tmp_path: Path) -> None:
-    (found,) = lint_all([source(path, text, {"attributes": b"language=Python"})], tmp_path)
-    assert [each.message for each in found if each.code == "F821"] == [f"Undefined name `{name}`" for name in undefined]
+    (findings,) = lint_all([source(path, text, {"attributes": b"language=Python"})], tmp_path)
+    assert [finding.message for finding in findings if finding.code == "F821"] == [
+        f"Undefined name `{name}`" for name in undefined
+    ]

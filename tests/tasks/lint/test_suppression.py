@@ -1,4 +1,4 @@
-"""Notes in the source count in comments alone, in every language."""
+"""Tests of suppression comments in every language: they count only in comments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch_workers.syntax.suppression import file_suppressions
 from tests.support.source_files import source
 
 NOTE = "codebatch: ignore[x]"
-# By path: a comment with the note, and text that is none.
+# Path, a comment with the suppression, and text that is not a comment.
 COMMENTS = [
     ("a.py", "f(1)  # @", 's = """\n# @\n"""'),
     ("a.py", "f(1)  # @", "s = '# @'; f'{s}# @'"),
@@ -43,7 +43,7 @@ COMMENTS = [
     ("a.toml", "a = 1 # @", 'a = "# @"'),
     ("a.yaml", "a: 1 # @", 'a: "# @"\nb: |\n  # @'),
     ("a.zsh", "f # @", "s='# @'"),
-    # Without a tree.
+    # Languages that are not parsed.
     ("a.md", "a <!-- @ --> b", "Write `<!-- @ -->`, or:\n```html\n<!-- @ -->\n```\n@"),
     ("a.pl", "f(); # don't @", "$s = '# @'; @"),
     ("a.dart", "f(); // @", "s = '// @' + \"// \\\" @\";"),
@@ -56,7 +56,7 @@ COMMENTS = [
     ("a.svg", "<!-- a\n@ -->", "<!-- a --> @ <!-- b -->"),
     ("Makefile", "a: b # @", 'a: ; echo "# @"'),
     ("a.min.js", "f() /* @ */", "s = '/* @ */'"),
-    # What is a comment there nobody knows: as the text stands.
+    # The syntax of comments is unknown, so any text counts.
     ("a.txt", "a @", ""),
     ("a.unknown", "a @", ""),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""unused and shadowing names of JavaScript and TypeScript: each rule on sources small enough to read."""
+"""Tests of unused and shadowing names in JavaScript and TypeScript, each on a small source."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.support.source_files import source
         ("a.js", "import a, { b, c as d } from 'a';\nimport * as e from 'e';\nd();\n", "a b e", ""),
         ("a.js", "import React from 'react';\nexport const a = <b />;\n", "", ""),
         ("a.js", "import React from 'react';\nexport const a = 1;\n", "React", ""),
-        # A property, a string, a key and another scope's name are no uses.
+        # A property, a string, a key and a name of another scope are not uses.
         ("a.js", "import a from 'a';\nx.a; 'a'; ({ a: 1 }); function f(a) { a; } f();\n", "a", ""),
         ("a.js", "import a from 'a';\nexport default { a };\n", "", ""),
         ("a.js", "import a from 'a';\nexport { a };\n", "", ""),
         ("a.js", "export const a = 1; const b = 2, { c, d: [e, f = c] } = b; let _g;\n", "", "e f"),
         ("a.js", "export function f(x, y) { var a = 1; if (x) { var b; } a = 2; try {} catch (e) {} }\n", "", "a b"),
         ("a.js", "export default function () { function g() {} class C {} for (const i of []) {} }\n", "", "g C i"),
-        # Of a script that is no module the page may use what is at the top.
+        # A page may use the top-level names of a script that is not a module.
         ("a.js", "var a = 1; function f() { var b; }\n", "", "b"),
         ("a.js", "const a = require('a'); function f() {}\n", "", "a f"),
         ("a.js", "import a from 'a'; eval('a');\n", "", ""),
@@ -35,11 +35,11 @@ from tests.support.source_files import source
 )
 def test_unused_names_are_reported(path: str, content: str, imports: str, variables: str) -> None:
     file = source(path, content)
-    said = [
+    reported = [
         " ".join(file.utf8[start:end].decode() for start, end, _ in rule(file))
         for rule in (unused_imports, unused_variables)
     ]
-    assert said == [imports, variables]
+    assert reported == [imports, variables]
 
 
 @pytest.mark.parametrize(

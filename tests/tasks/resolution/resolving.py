@@ -1,4 +1,4 @@
-"""Trees in memory in which imports are resolved."""
+"""Trees in memory, to resolve imports in."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Files = dict[str, str]
 
 
 def tree(paths: str) -> Files:
-    """Empty files at these paths."""
+    """Return empty files at these paths."""
     return dict.fromkeys(paths.split(), "")
 
 
 def resolver(files: Files) -> ProjectResolver:
-    """A resolver over a tree in memory."""
+    """Return a resolver over a tree in memory."""
     return ProjectResolver(files, lambda path: files[path].encode())
 
 
 def answer(
     files: Files, path: str, language: str, target: str, definitions: Mapping[str, JvmDefinitions] | None = None
 ) -> tuple[str, str]:
-    """What a resolver says, and that it says so whatever the order of the paths."""
+    """Return the answer of a resolver, and check that it does not depend on the order of paths."""
     defined = definitions or {}
     resolved = ProjectResolver(files, lambda name: files[name].encode(), lambda: defined).resolve(
         path, language, target
@@ -31,6 +31,6 @@ def answer(
     shuffled = list(files)
     random.Random(target).shuffle(shuffled)
     turned = dict(reversed(list(defined.items())))
-    again = ProjectResolver(shuffled, lambda name: files[name].encode(), lambda: turned)
-    assert again.resolve(path, language, target) == resolved
+    second = ProjectResolver(shuffled, lambda name: files[name].encode(), lambda: turned)
+    assert second.resolve(path, language, target) == resolved
     return resolved.resolution, " ".join(resolved.paths)

@@ -1,4 +1,4 @@
-"""What may stand around the name that an import gives: comments, templates, calls that find the file's directory."""
+"""Tests of imports with comments, templates, or calls that return the file's directory around the name."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ from tests.support.source_files import source
     ],
 )
 def test_import_target_is_found_in_every_form(name: str, content: str, target: str) -> None:
-    edges = [each for each in file_outline(source(name, content)).edges if each.edge_type == "imports"]
-    assert [each.target for each in edges] == ([target] if target else [])
+    edges = [edge for edge in file_outline(source(name, content)).edges if edge.edge_type == "imports"]
+    assert [edge.target for edge in edges] == ([target] if target else [])

@@ -1,4 +1,4 @@
-"""Imports of Java, Kotlin and Scala lead to the files that define what they name."""
+"""Tests of imports of Java, Kotlin and Scala: they lead to the files that define the name."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ TREE = dict.fromkeys(DEFINED, "")
 @pytest.mark.parametrize(
     ("path", "target", "resolution", "files"),
     [
-        # The file that defines the name, whatever it is called; a function may be defined in several.
+        # The file that defines the name, whatever its own name. A function may be defined in several files.
         (f"{_B}/Main.kt", "p.Failure", "exact", f"{_A}/Result.kt"),
         (f"{_B}/Main.kt", "p.Failure.Inner", "exact", f"{_A}/Result.kt"),
         (f"{_B}/Main.kt", "p.helper", "exact", f"{_A}/More.kt {_A}/Other.kt"),
         (f"{_B}/Main.kt", "q.tools.run", "exact", f"{_B}/tools.kt"),
         (f"{_B}/Main.kt", "p.Gone", "external", ""),
-        # The main sources use no tests; what only is called like one is none.
+        # Main sources do not import tests. A file with a similar name is not the target.
         (f"{_B}/Main.kt", "p.ResultTest", "external", ""),
         (f"{_B}/Main.kt", "p.*", "exact", f"{_A}/More.kt {_A}/Other.kt {_A}/Result.kt"),
         (f"{_B}/Main.kt", "p.spec.RuleSpec", "exact", f"{_A}/spec/RuleSpec.kt"),
         ("b/src/test/kotlin/q/MainTest.kt", "p.ResultTest", "exact", f"{_T}/ResultTest.kt"),
         (f"{_T}/ResultTest.kt", "p.*", "exact", f"{_A}/More.kt {_A}/Other.kt {_A}/Result.kt {_T}/ResultTest.kt"),
         (f"{_T}/ResultTest.kt", "p.helper", "exact", f"{_A}/More.kt {_A}/Other.kt"),
-        # The package decides, not where the path ends.
+        # The package decides, not the end of the path.
         (
             "src/test/java/org/usage/annotation/UsesTest.java",
             "org.lib.Mark",
@@ -68,13 +68,13 @@ TREE = dict.fromkeys(DEFINED, "")
             "exact",
             "src/main/java/org/lib/Lost.java",
         ),
-        # Of several the one below the own root, else the nearest, else all.
+        # Among several files, the one below the importing file's root, otherwise the nearest, otherwise all.
         ("two/src/d/deep/E.java", "d.D", "exact", "two/src/d/D.java"),
         ("three/F.java", "d.D", "name", "one/src/d/D.java two/src/d/D.java"),
         ("three/F.java", "java.util.List", "external", ""),
-        # Java names the class that holds the functions of a file.
+        # Java names the class that contains the functions of a file.
         ("three/F.java", "q.tools.ToolsKt.run", "exact", f"{_B}/tools.kt"),
-        # In Scala an import may begin in a package around it.
+        # In Scala, an import may be relative to an enclosing package.
         ("s/A.scala", "w.C", "exact", "s/C.scala"),
         ("s/A.scala", "x.y.B", "exact", "s/B.scala"),
         ("s/A.scala", "B", "exact", "s/B.scala"),

@@ -1,4 +1,4 @@
-"""Imports that the loading of a file does not execute are told from those that it does."""
+"""Tests that imports that loading a file executes are distinguished from other imports."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ _NOW, _TYPES, _LATER = (False, False), (True, False), (False, True)
         ("a.php", "<?php\nclass A { function f() { require 'x.php'; } }", _LATER),
         ("a.sh", "source x.sh", _NOW),
         ("a.sh", "f() {\n  . x.sh\n}", _LATER),
-        # What is compiled as a whole resolves its imports before anything runs.
+        # Compiled languages resolve imports before anything runs.
         ("a.rs", "fn f() { use x::y; }", _NOW),
         ("a.scala", "object A { def f() = { import x.y } }", _NOW),
     ],
 )
 def test_import_has_the_expected_load_time(name: str, content: str, expected: tuple[bool, bool]) -> None:
-    imports = [each for each in file_outline(source(name, content)).edges if each.edge_type == "imports"]
-    assert [(each.type_only, each.deferred) for each in imports] == [expected]
+    imports = [edge for edge in file_outline(source(name, content)).edges if edge.edge_type == "imports"]
+    assert [(edge.type_only, edge.deferred) for edge in imports] == [expected]

@@ -1,4 +1,4 @@
-"""Python's two forms of import: that of a module, and that of a name in one."""
+"""Tests of the two forms of Python imports: of a module, and of a name in a module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.tasks.resolution.test_resolution import PYTHON
         ("src/app/core.py", "app.sub.leaf", "exact", "src/app/sub/leaf.py"),
         ("src/app/core.py", "app.sub", "exact", "src/app/sub/__init__.py"),
         ("src/app/core.py", "app.space.inner", "exact", "src/app/space/inner.py"),
-        # No such module: of the name only the beginning is one.
+        # There is no such module: only the beginning of the name is one.
         ("src/app/core.py", "app.sub.bogus", "file", "src/app/sub/__init__.py"),
         ("src/app/core.py", "app.bogus", "file", "src/app/__init__.py"),
         ("src/app/core.py", "app.six.moves", "file", "src/app/six.py"),
@@ -29,13 +29,13 @@ from tests.tasks.resolution.test_resolution import PYTHON
     ],
 )
 def test_whole_module_import_is_not_a_name_in_its_package(path: str, target: str, resolution: str, files: str) -> None:
-    found = resolver(PYTHON).resolve(path, "python", target, is_module=True)
-    assert (found.resolution, " ".join(found.paths)) == (resolution, files)
+    resolved = resolver(PYTHON).resolve(path, "python", target, is_module=True)
+    assert (resolved.resolution, " ".join(resolved.paths)) == (resolution, files)
 
 
 def test_module_import_is_distinguished_from_name_import() -> None:
     content = "import a.b, a.b as c, d\nfrom a import b\nfrom . import e\nfrom a.b import *\nimport a . b\n"
     edges = file_outline(source("m.py", content)).edges
-    assert [(each.target, each.is_module) for each in edges] == [
+    assert [(edge.target, edge.is_module) for edge in edges] == [
         ("a.b", True), ("a.b", True), ("d", False), ("a.b", False), (".e", False), ("a.b.*", False), ("a.b", True)
     ]  # fmt: skip

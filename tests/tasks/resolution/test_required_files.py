@@ -1,4 +1,4 @@
-"""Files of Ruby, Lua, PHP and shells lead to others by the names that they require."""
+"""Tests of files of Ruby, Lua, PHP and shells: required names lead to files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REQUIRED = tree(
         ("lua/main.lua", "lua", "a.b", "file", "lua/a/b.lua"),
         ("lua/main.lua", "lua", "c", "file", "lua/c/init.lua"),
         ("lua/main.lua", "lua", "ffi", "external", ""),
-        # One component is a library's name, unless it stands where a program is told to look.
+        # A single component is the name of a library, unless the file is in a directory on the search path.
         ("rocks/x/main.lua", "lua", "cjson", "external", ""),
         ("rocks/x/tools/use.lua", "lua", "cjson", "external", ""),
         ("rocks/x/main.lua", "lua", "x.tools.cjson", "file", "rocks/x/tools/cjson.lua"),

@@ -1,4 +1,4 @@
-"""Imports lead to files of the snapshot by each language's rules and the tree's own configuration files."""
+"""Tests of the resolution of imports to files of the snapshot, by each language's rules and configuration files."""
 
 from __future__ import annotations
 
@@ -131,19 +131,19 @@ RUST_BARE = tree("r/src/lib.rs r/src/net.rs my-crate/src/lib.rs my-crate/src/x.r
         ("src/app/core.py", ".typed.T", "exact", "src/app/typed.pyi"),
         ("src/app/core.py", "app.fast.f", "exact", "src/app/fast.pyx"),
         ("src/app/core.py", "app.space.inner", "exact", "src/app/space/inner.py"),
-        # `.made` is no file: what a build makes is not its package. `six.moves` is a module in six.py.
+        # `.made` is not a file: a name that a build creates is not its package. `six.moves` is a module in six.py.
         ("src/app/core.py", ".made.name", "external", ""),
         ("src/app/core.py", ".six.moves.x", "file", "src/app/six.py"),
         ("src/app/core.py", "app.plugins.foreign.x", "external", ""),
         ("tests/test_app.py", "six.moves.x", "external", ""),
-        # The project's own roots: `src` beside pyproject.toml, and the directory itself.
+        # The roots of the project: `src` next to pyproject.toml, and the directory itself.
         ("tests/test_app.py", "app.core", "exact", "src/app/core.py"),
         ("tests/unit/test_core.py", "support", "exact", "tests/support.py"),
         ("tests/test_app.py", "tools.run", "exact", "tools/run.py"),
         ("other/check.py", "thing", "exact", "other/python/thing/__init__.py"),
         ("other/check.py", "renamed.part.f", "exact", "other/mapped/part.py"),
         ("tests/test_app.py", "thing.x", "file", "other/python/thing/__init__.py"),
-        # One component names what is installed, unless a project's root holds it; never a test or an example.
+        # A single component names an installed module, unless a root of the project has it; never a test or an example.
         ("tests/test_app.py", "util.f", "external", ""),
         ("tests/test_app.py", "deep.util.f", "name", "lib/one/deep/util.py lib/two/deep/util.py"),
         ("tools/run.py", "requests.get", "external", ""),
@@ -151,10 +151,10 @@ RUST_BARE = tree("r/src/lib.rs r/src/net.rs my-crate/src/lib.rs my-crate/src/x.r
         ("examples/run.py", "requests.get", "exact", "examples/requests/__init__.py"),
         ("tests/test_app.py", "inside.part.f", "external", ""),
         ("tools/run.py", "help", "exact", "tools/help.py"),
-        # A script's own directory comes before the standard library, but a module seldom means to be in its way.
+        # A script's own directory precedes the standard library, but a module rarely hides it intentionally.
         ("tools/run.py", "logging", "file", "tools/logging.py"),
         ("tests/test_app.py", "logging", "external", ""),
-        # `core` and `leaf` are no top-level modules: what holds them is a package.
+        # `core` and `leaf` are not top-level modules, because their directory is a package.
         ("src/app/sub/leaf.py", "core", "external", ""),
         ("tools/run.py", "os.path", "external", ""),
     ],
@@ -197,7 +197,7 @@ def test_root_package_resolves_by_the_project_name() -> None:
         ("web/dir/index.js", "..", "external", ""),
         ("web/dir/index.js", "../data.json", "exact", "web/data.json"),
         ("web/a.ts", "../../../x", "external", ""),
-        # tsconfig.json: the longest pattern first, an own `paths` in place of the one extended, `baseUrl`, `rootDirs`.
+        # tsconfig.json: the longest pattern wins; own `paths` replace inherited ones; `baseUrl`; `rootDirs`.
         ("web/a.ts", "~/lib/store", "exact", "web/src/lib/store.ts"),
         ("web/a.ts", "~/generic/one", "exact", "web/src/generic/one.ts"),
         ("web/a.ts", "exactly", "exact", "web/src/lib/store.ts"),
@@ -206,7 +206,7 @@ def test_root_package_resolves_by_the_project_name() -> None:
         ("web/src/page.ts", "./view", "exact", "web/generated/view.ts"),
         ("app/x.ts", "@/y", "exact", "app/code/y.ts"),
         ("loop/z.ts", "mod", "exact", "loop/mod.ts"),
-        # Packages: beside, of the workspace, by exports, and built files that stand for sources.
+        # Packages: installed, of the workspace, by exports, and built files that represent sources.
         ("web/dir/index.js", "dep", "exact", "web/node_modules/dep/lib/main.js"),
         ("web/dir/index.js", "dep/extra", "exact", "web/node_modules/dep/extra.js"),
         ("packages/ui/src/button.tsx", "@acme/core", "exact", "packages/core/index.js"),
@@ -218,7 +218,7 @@ def test_root_package_resolves_by_the_project_name() -> None:
         ("packages/ui/src/index.ts", "@acme/ui/button", "exact", "packages/ui/src/button.tsx"),
         ("packages/ui/src/index.ts", "#internal/a", "exact", "packages/ui/src/internal/a.ts"),
         ("packages/core/index.js", "alone", "file", "alone/index.js"),
-        # node has its own.
+        # Node has a built-in module of this name.
         ("packages/core/index.js", "events", "external", ""),
         ("web/a.ts", "react", "external", ""),
     ],
@@ -229,11 +229,11 @@ def test_script_imports_follow_the_compiler_and_packages(path: str, target: str,
 
 
 @pytest.mark.parametrize(
-    ("files", "path", "target", "resolution", "found"),
+    ("files", "path", "target", "resolution", "paths"),
     [
         (C, "c/main.c", "main.h", "exact", "c/main.h"),
         (C, "c/main.c", "./main.h", "exact", "c/main.h"),
-        # Quotes or brackets: the edge does not say, and it may be the compiler's own.
+        # The edge does not tell quotes from brackets, so this may be the compiler's own header.
         (C, "c/main.c", "string.h", "file", "c/string.h"),
         (C, "far/one/z.h", "string.h", "external", ""),
         (C, "c/main.h", "main.h", "external", ""),
@@ -251,13 +251,13 @@ def test_script_imports_follow_the_compiler_and_packages(path: str, target: str,
     ],
 )
 def test_includes_resolve_beside_the_file_or_on_include_paths(
-    files: Files, path: str, target: str, resolution: str, found: str
+    files: Files, path: str, target: str, resolution: str, paths: str
 ) -> None:
-    assert answer(files, path, "c", target) == (resolution, found)
+    assert answer(files, path, "c", target) == (resolution, paths)
 
 
 @pytest.mark.parametrize(
-    ("files", "path", "target", "resolution", "found"),
+    ("files", "path", "target", "resolution", "paths"),
     [
         (GO, "main.go", "acme.org/x/store", "exact", "store/disk.go store/store.go"),
         (GO, "cmd/run/main.go", "acme.org/x", "exact", "main.go"),
@@ -274,8 +274,8 @@ def test_includes_resolve_beside_the_file_or_on_include_paths(
         (GO_PATH, "src/github.com/a/b/main.go", "store", "external", ""),
     ],
 )
-def test_go_packages_resolve_within_modules(files: Files, path: str, target: str, resolution: str, found: str) -> None:
-    assert answer(files, path, "go", target) == (resolution, found)
+def test_go_packages_resolve_within_modules(files: Files, path: str, target: str, resolution: str, paths: str) -> None:
+    assert answer(files, path, "go", target) == (resolution, paths)
 
 
 _MAIN = "m/src/main/java/org/acme"
@@ -294,7 +294,7 @@ _MAIN = "m/src/main/java/org/acme"
         (f"{_MAIN}/Other.java", "org.dup.Dup", "name", "a/src/org/dup/Dup.java android/a/src/org/dup/Dup.java"),
         (f"{_MAIN}/Other.java", "java.util.List", "external", ""),
         ("k/org/app/Main.kt", "org.kot.Big", "exact", "k/org/kot/Big.kt"),
-        # A function may stand in any file of its package.
+        # A function may be in any file of its package.
         ("k/org/app/Main.kt", "org.kot.helper", "name", "k/org/kot/Big.kt k/org/kot/extensions.kt"),
     ],
 )
@@ -306,7 +306,7 @@ def test_java_and_kotlin_packages_resolve_to_directories(path: str, target: str,
     ("path", "target", "resolution", "files"),
     [
         ("r/src/net/tcp.rs", "crate::text::Line", "exact", "r/src/text.rs"),
-        # The root is the one that says `mod net;`, or `mod cli;`.
+        # The root is the file that declares `mod net;` or `mod cli;`.
         ("r/src/net/tcp.rs", "crate::Error", "exact", "r/src/lib.rs"),
         ("r/src/cli/args.rs", "crate::Error", "exact", "r/src/main.rs"),
         ("r/src/os/unix.rs", "crate::Error", "name", "r/src/lib.rs r/src/main.rs"),
@@ -323,7 +323,7 @@ def test_java_and_kotlin_packages_resolve_to_directories(path: str, target: str,
         ("r/src/bin/big/part.rs", "crate::x", "exact", "r/src/bin/big/main.rs"),
         ("r/tests/all.rs", "self::common", "exact", "r/tests/common/mod.rs"),
         ("r/build.rs", "crate::x", "exact", "r/build.rs"),
-        # Crates by the manifest: of the workspace, renamed, patched; by name alone; of the registry.
+        # Crates by manifest: of the workspace, renamed, patched, by name alone, of the registry.
         ("r/src/lib.rs", "my_crate::shapes::Circle", "exact", "my-crate/src/shapes.rs"),
         ("r/src/lib.rs", "::my_crate::f", "exact", "my-crate/src/lib.rs"),
         ("r/src/lib.rs", "renamed::part::P", "exact", "odd/source/part.rs"),
@@ -374,7 +374,7 @@ HOSTILE = {
     ],
     "setup.py": ["find_packages(" * 10_000 + "'../../..'"],
 }
-ASKING = {
+IMPORTING_FILES = {
     "python": "a.py",
     "typescript": "a.ts",
     "rust": "a.rs",
@@ -387,10 +387,10 @@ ASKING = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_configuration_file_resolves_nothing_outside(name: str) -> None:
-    paths = {name, "y.ts", "y/index.js", "y/package.json", *ASKING.values()}
+    paths = {name, "y.ts", "y/index.js", "y/package.json", *IMPORTING_FILES.values()}
     for content in HOSTILE[name]:
-        found = ProjectResolver(paths, {name: content.encode()}.get)
-        for language, path in ASKING.items():
+        project_resolver = ProjectResolver(paths, {name: content.encode()}.get)
+        for language, path in IMPORTING_FILES.items():
             for target in (
                 "y",
                 "y/z",
@@ -408,15 +408,15 @@ def test_hostile_configuration_file_resolves_nothing_outside(name: str) -> None:
                 "*",
                 "::",
             ):
-                assert set(found.resolve(path, language, target).paths) <= paths
+                assert set(project_resolver.resolve(path, language, target).paths) <= paths
 
 
 def test_hostile_patterns_resolve_in_time() -> None:
-    """Each `**` more would be a power of the path's depth, each pattern once more for every import."""
+    """Naively, each `**` would multiply the time by the depth of the path, and each import would try every pattern."""
     deep = "/".join(["a"] * 60)
     globs = ", ".join('"' + "**/a/" * count + 'b"' for count in range(1, 60))
     patterns = ", ".join(f'"{number}*": ["x"]' for number in range(20_000))
-    found = resolver(
+    project_resolver = resolver(
         {
             "package.json": f'{{"workspaces": [{globs}], "dependencies": {{"deep": "1"}}}}',
             "tsconfig.json": f'{{"compilerOptions": {{"paths": {{{patterns}, "19999": ["./a.ts"]}}}}}}',
@@ -425,14 +425,16 @@ def test_hostile_patterns_resolve_in_time() -> None:
             "a.ts": "",
         }
     )
-    assert found.resolve("a.ts", "typescript", "deep").resolution == "file"
-    assert found.resolve("a.ts", "typescript", "19999").paths == ("a.ts",)
+    assert project_resolver.resolve("a.ts", "typescript", "deep").resolution == "file"
+    assert project_resolver.resolve("a.ts", "typescript", "19999").paths == ("a.ts",)
     for number in range(300):
-        assert found.resolve("a.ts", "typescript", f"y{number}").resolution == "external"
+        assert project_resolver.resolve("a.ts", "typescript", f"y{number}").resolution == "external"
 
 
 def test_oversized_configuration_file_is_ignored() -> None:
     content = b'{"compilerOptions": {"baseUrl": "."}}'
     for padding, expected in ((0, ("b.ts",)), (DOCUMENT_BYTES_MAX, ())):
-        found = ProjectResolver(["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get)
-        assert found.resolve("c/a.ts", "typescript", "b").paths == expected
+        project_resolver = ProjectResolver(
+            ["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get
+        )
+        assert project_resolver.resolve("c/a.ts", "typescript", "b").paths == expected

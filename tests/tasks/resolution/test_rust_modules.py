@@ -1,4 +1,4 @@
-"""Files of Rust modules are found wherever inline modules and `#[path]` put them (rustc's dep-info agrees)."""
+"""Tests of files of Rust modules, placed by inline modules and `#[path]`. rustc's dep-info confirms the cases."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ _MANIFEST = {"Cargo.toml": "[package]\nname = 'p'\nversion = '0.1.0'\nedition = 
 
 
 def edges(files: Mapping[str, str]) -> set[str]:
-    """Where each import leads, but for what is exact to nothing."""
+    """Return source and target of each import that resolves within the tree."""
     every = [source(path, text) for path, text in {**_MANIFEST, **files}.items()]
     state = State(every, {task: created(task, Path()).run_file for task in ("parse", "symbols")})
-    found = (record for records in whole(state, DependenciesTask).values() for record in records)
+    all_records = (record for records in whole(state, DependenciesTask).values() for record in records)
     return {
-        f"{each.path} -> {each.target}" for each in found if isinstance(each, Edge) and each.resolution != "external"
+        f"{edge.path} -> {edge.target}"
+        for edge in all_records
+        if isinstance(edge, Edge) and edge.resolution != "external"
     }
 
 
@@ -57,7 +59,7 @@ def test_declared_rust_module_is_found(declaring: str, content: str, declared: s
     [
         ("mod b;", "src/m/b.rs"),
         ("mod a { mod b; }", "src/m/a/b.rs"),
-        # The path of a module that is in no other is seen from the directory of the file.
+        # The path attribute of a module that is not in an inline module is relative to the file's directory.
         ('#[path = "q.rs"] mod b;', "src/q.rs"),
         ('mod a { #[path = "q.rs"] mod b; }', "src/m/a/q.rs"),
         ('#[path = "x"] mod a { mod b; }', "src/x/b.rs"),
@@ -95,8 +97,8 @@ def test_module_within_an_inline_module_resolves_super_to_its_file() -> None:
 
 def test_conditional_path_attributes_resolve_to_every_file() -> None:
     content = '#[cfg_attr(unix, path = "unix.rs")]\n#[cfg_attr(windows, path = "windows.rs")]\nmod imp;\nuse imp::f;'
-    found = edges({"src/lib.rs": content, "src/unix.rs": "", "src/windows.rs": ""})
-    assert found >= {"src/lib.rs -> src/unix.rs", "src/lib.rs -> src/windows.rs"}
+    resolved = edges({"src/lib.rs": content, "src/unix.rs": "", "src/windows.rs": ""})
+    assert resolved >= {"src/lib.rs -> src/unix.rs", "src/lib.rs -> src/windows.rs"}
 
 
 def test_module_without_a_file_does_not_resolve_to_its_declaring_file() -> None:

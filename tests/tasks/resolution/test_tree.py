@@ -1,4 +1,4 @@
-"""The paths of a snapshot as resolution asks for them, at their bounds."""
+"""Tests of queries about the paths of a snapshot, at their limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch_workers.resolution.tree import FITTING_FILES_MAX, nearest_paths, 
 
 
 @pytest.mark.parametrize(
-    ("directory", "written", "expected"),
+    ("directory", "import_path", "expected"),
     [
         ("a/b", "../c/./d", "a/c/d"),
         ("a/b", "../..", ""),
@@ -19,8 +19,8 @@ from codebatch_workers.resolution.tree import FITTING_FILES_MAX, nearest_paths, 
         ("a", "/c", None),
     ],
 )
-def test_written_path_never_leaves_the_tree(directory: str, written: str, expected: str | None) -> None:
-    assert relative_to(directory, written) == expected
+def test_written_path_never_leaves_the_tree(directory: str, import_path: str, expected: str | None) -> None:
+    assert relative_to(directory, import_path) == expected
 
 
 def test_nearest_path_shares_the_longest_prefix() -> None:
@@ -33,8 +33,8 @@ def test_nearest_path_shares_the_longest_prefix() -> None:
 )
 def test_name_that_matches_too_many_files_is_external(count: int, resolution: str) -> None:
     files = [f"d{number}/acme/{name}.py" for number in range(count) for name in ("__init__", "util")]
-    found = ProjectResolver(["tests/a.py", *files], lambda _: b"").resolve("tests/a.py", "python", "acme.util")
-    assert (found.resolution, len(found.paths)) == (resolution, count if resolution != "external" else 0)
+    resolved = ProjectResolver(["tests/a.py", *files], lambda _: b"").resolve("tests/a.py", "python", "acme.util")
+    assert (resolved.resolution, len(resolved.paths)) == (resolution, count if resolution != "external" else 0)
 
 
 @pytest.mark.parametrize(("size", "resolution"), [(DOCUMENT_BYTES_MAX, "exact"), (DOCUMENT_BYTES_MAX + 1, "external")])

@@ -1,4 +1,4 @@
-"""`.gitattributes`: what they say of linguist's attributes, as git itself reads them."""
+"""Tests of linguist's attributes in `.gitattributes`, compared with git."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATHS = ("a.c", "b.py", "d/a.c", "d/e/a.c", "d/e/x y.c", "e/b.py", "#a")
 
 
 def attributes_by_path(content: dict[str, bytes], *paths: str) -> dict[str, dict[str, str]]:
-    """What the context says of each path."""
+    """Return the attributes of each path according to the context."""
     snapshot = Snapshot(*paths, content=content)
     context = attributes_context(snapshot)
     return {entry.text: file_attributes(context(entry)) for entry in snapshot.entries if entry.text in paths}
@@ -33,6 +33,8 @@ def attributes_by_path(content: dict[str, bytes], *paths: str) -> dict[str, dict
         (b"/d/ linguist-vendored\nd linguist-vendored", "d/a.c", {}),
         (b"d/** linguist-vendored", "d/e/a.c", {"vendored": "true"}),
         (b"[attr]gen linguist-generated -diff\n*.py gen", "b.py", {"generated": "true"}),
+        (b"[attr]gen linguist-generated\n*.py -linguist-generated gen", "b.py", {"generated": "true"}),
+        (b"[attr]gen linguist-generated\n*.py -linguist-generated gen -gen", "b.py", {"generated": ""}),
         (b'"d/e/x\\040y.c" linguist-documentation', "d/e/x y.c", {"documentation": "true"}),
         (b"!a.c linguist-vendored\n# a.c linguist-vendored\n*.c text", "a.c", {}),
     ],

@@ -1,4 +1,4 @@
-"""C and C++ whose macros no preprocessor expanded: names, scopes and metrics, on sources small enough to read."""
+"""Tests of C and C++ with unexpanded macros: names, scopes and metrics, on small sources."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from tests.support.source_files import source
     ],
 )  # fmt: skip
 def test_function_behind_macros_has_its_name_and_calls(code: str, symbols: str) -> None:
-    found = file_outline(source("a.c", code))
-    said = [f"{each.symbol_type} {each.qualified}({' '.join(each.parameters)})" for each in found.symbols]
-    assert said == [symbols]
+    outline = file_outline(source("a.c", code))
+    rendered = [f"{symbol.symbol_type} {symbol.qualified}({' '.join(symbol.parameters)})" for symbol in outline.symbols]
+    assert rendered == [symbols]
     name = symbols.split()[1].split("(")[0]
-    assert [edge.source for edge in found.edges if edge.target == "f"] == [name]
+    assert [edge.source for edge in outline.edges if edge.target == "f"] == [name]
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_declaration_behind_macros_yields_its_name_and_no_prototype(code: str, s
 
 def test_macro_block_belongs_to_its_function() -> None:
     file = source("a.c", "int run(int n) {\n  vmcase(OP_MOVE) { int local; f(); }\n  each_cpu(i) { g(); }\n}\n")
-    found = file_outline(file)
-    assert [symbol.qualified for symbol in found.symbols] == ["run"]
-    assert [(edge.source, edge.target) for edge in found.edges] == [("run", "f"), ("run", "g")]
+    outline = file_outline(file)
+    assert [symbol.qualified for symbol in outline.symbols] == ["run"]
+    assert [(edge.source, edge.target) for edge in outline.edges] == [("run", "f"), ("run", "g")]
     assert (file_metrics(file)["functions"], file_metrics(file)["complexity"]) == (1, 3)
     nested = file_outline(source("a.c", "int run(int n) {\n  int inner(int x) { f(); }\n}\n"))
     assert [symbol.qualified for symbol in nested.symbols] == ["run", "run.inner"]
@@ -121,9 +121,9 @@ def test_macro_hidden_from_the_grammar_is_still_a_reference() -> None:
         'API int CALL f(void) { return 1; } // API\n#ifdef X\nint g(API a)\n#else\nint g(CALL b)\n#endif\n{ "CALL"; }\n'
     )
     file = source("a.c", code)
-    assert [each["line"] for each in find_references(file, "API")] == [1, 3]
-    assert [each["line"] for each in find_references(file, "CALL")] == [1, 5]
-    assert [each["role"] for each in find_references(file, "f")] == ["definition"]
+    assert [reference["line"] for reference in find_references(file, "API")] == [1, 3]
+    assert [reference["line"] for reference in find_references(file, "CALL")] == [1, 5]
+    assert [reference["role"] for reference in find_references(file, "f")] == ["definition"]
 
 
 _PARTS = (
@@ -154,4 +154,4 @@ def test_hostile_macros_are_rewritten_in_linear_time(part: bytes) -> None:
         assert len(replace_macros(with_first_arms(text, "c"))) == len(text)
         return process_time() - start
 
-    assert min(seconds(1_500) for _ in range(3)) < 20 * seconds(250) + 0.05  # A busy machine may take any one longer.
+    assert min(seconds(1_500) for _ in range(3)) < 20 * seconds(250) + 0.05  # A busy machine may delay any single run.

@@ -1,4 +1,4 @@
-"""What the grammars do not know is no error, and what stands in it is found."""
+"""Tests of syntax that the grammars do not know: it is no error, and its symbols and edges are found."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ GAPS = [
     ("a.ts", "declare const x: import('a').B<'\\'' | '>' | '\\\\'>;\n", ["x", "a"]),
     ("a.ts", "abstract class A { abstract accessor x: number }\n", ["A", "x"]),
     ("a.ts", "f<<E extends Error = D>(e?: E | null) => void>(g);\n", ["f"]),
-    # .. behind what is no comment, and would have no end.
+    # The same code after a `/*` that is not a comment and has no end.
     ("a.ts", "const a = `/*`;\nf<<E extends Error = D>(e?: E | null) => void>(g);\n", ["a", "f"]),
     ("a.ts", "declare const x: import('a').B<C, import('b').D<E>>;\n", ["x", "a", "b"]),
     ("a.ts", "declare function f(): import('a').B[];\n", ["f", "a"]),
     ("a.ts", "declare function f(a: import('a').\u0275B[], b: import('b').É<C>): void;\n", ["f", "a", "b"]),
     ("a.ts", "type A = import('a').B<(c: C) => D>['e'];\n", ["A", "a"]),
     ("a.ts", "declare const x: {\n  (a: A): B\n  <C>(c: C): D\n  // Else:\n  (e: E): F\n}\nlet y;\n", ["x", "y"]),
-    # Names that are words of the language elsewhere.
+    # Names that are keywords elsewhere.
     ("a.ts", "function f(...a: (typeof undefined | boolean)[]) {}\n", ["f"]),
     ("a.ts", "export type N<type> = (type extends Function ? type : never)\n", ["N"]),
     ("a.ts", "declare const h: { inject: (any) => void }\n", ["h"]),
@@ -65,7 +65,7 @@ GAPS = [
     ("a.js", "function f() {\n  let a\n  [b, c] = g();\n}\n", ["f", "g"]),
     ("a.js", "for (async of => 1;;) { break }\n", []),
     ("a.jsx", "const A = () => <li class='b' for={c} default><var>d</var></li>;\n", ["A"]),
-    # Modifiers in an order of their own, and words that are modifiers or members.
+    # Modifiers in unusual order, and words that are modifiers or members.
     ("a.ts", "class A { static accessor y: number }\n", ["A", "y"]),
     ("a.ts", "class A { accessor() {} }\n", ["A", "accessor"]),
     ("a.ts", "class A { declare accessor }\n", ["A", "accessor"]),
@@ -82,7 +82,7 @@ GAPS = [
     ("a.ts", "export { default } from './a' with { type: 'json' };\n", ["./a"]),
     ("a.js", "export * from './a' with { type: 'json' };\n", ["./a"]),
     ("a.js", "class A {\n  p\n  *f() {}\n}\n", ["A", "p", "f"]),
-    # What the grammar takes for a comparison, or wants a `!` behind.
+    # Code that the grammar reads as a comparison, or in which it requires a `!`.
     ("a.ts", "const R = styled.div<{ a: B }>`c ${(d) => d.e}`;\n", ["R", "styled.div"]),
     ("a.ts", "[a as any] = f(x);\nfor (a as b of c) {}\n", ["f"]),
     ("a.ts", "const a = f<typeof import('b')>();\n", ["a", "f", "b"]),
@@ -91,7 +91,7 @@ GAPS = [
     # Text.
     ("a.tsx", "const x = <a href='a?b=1&c=2'>a & b &amp; c</a>;\n", ["x"]),
     ("a.js", "const r = String.raw`\\unicode \\xi`;\n", ["r", "String.raw"]),
-    # Rust: `try` in the edition of 2015, tokens in macros, attributes of operands, bounds, and what is not stable.
+    # Rust: `try` of edition 2015, tokens in macros, attributes of operands, bounds, and unstable syntax.
     ("a.rs", "fn f() -> Result<(), E> { let x = try!(g()); Ok(x) }\n", ["f", "try!", "Ok"]),
     ("a.rs", "fn f() { m!(a ~ b); g() }\n", ["f", "m!", "g"]),
     ("a.rs", "macro_rules! m { ($($t:tt)*) => { $crate::x!($($t)* $ ~) }; }\nfn f() {}\n", ["m", "f"]),
@@ -117,7 +117,7 @@ GAPS = [
     ("a.rb", 'def a = raise "b"\ndef c = d "e", :f\ndef g; end\n', ["a", "c", "g"]),
     ("a.rb", "A = { :$: => 1, :$\x27 => 2 }\ndef f; end\n", ["A", "f"]),
     ("a.rb", "class É; end\nmodule Ж; end\n", ["É", "Ж"]),
-    # TOML: blanks behind a backslash, and 1.1.
+    # TOML: blanks after a backslash, and TOML 1.1.
     ("a.toml", 'a = """b\\ \t\n  c"""\n', []),
     ("a.toml", 'a = """b\\  \r\n  c"""\r\n', []),
     ("a.toml", 'a = "\\e\\x41"\nb = 07:32\nc = [1979-05-27 07:32Z, 1979-05-27T07:32-07:00]\n', []),
@@ -171,21 +171,25 @@ WRONG = [
 @pytest.mark.parametrize(("path", "content", "names"), GAPS)
 def test_grammar_gap_is_not_an_error(path: str, content: str, names: list[str]) -> None:
     file = source(path, content)
-    assert load_grammar(file.language).parser.parse(file.utf8).root_node.has_error, "the grammar knows it by now"
-    assert not [each for each in created("parse", Path()).run_file(file) if isinstance(each, Diagnostic)]
+    assert load_grammar(file.language).parser.parse(file.utf8).root_node.has_error, (
+        "the grammar parses this by now: remove the case"
+    )
+    assert not [record for record in created("parse", Path()).run_file(file) if isinstance(record, Diagnostic)]
     assert not file.has_syntax_error
-    found = created("symbols", Path()).run_file(file)
-    symbols = [each for each in found if isinstance(each, Symbol)]
-    assert [each.name for each in symbols] + [each.target for each in found if isinstance(each, Edge)] == names
+    records = created("symbols", Path()).run_file(file)
+    symbols = [record for record in records if isinstance(record, Symbol)]
+    assert [record.name for record in symbols] + [
+        record.target for record in records if isinstance(record, Edge)
+    ] == names
     lines = content.split("\n")
-    named = [each for each in symbols if each.name != "default"]
-    assert all(lines[each.line - 1][each.column - 1 :].strip("'").startswith(each.name) for each in named)
+    named = [record for record in symbols if record.name != "default"]
+    assert all(lines[record.line - 1][record.column - 1 :].strip("'").startswith(record.name) for record in named)
 
 
 @pytest.mark.parametrize(("path", "content"), WRONG)
 def test_error_beside_a_grammar_gap_is_reported(path: str, content: str) -> None:
-    found = created("parse", Path()).run_file(source(path, content))
-    assert "syntax-error" in {each.code for each in found if isinstance(each, Diagnostic)}
+    records = created("parse", Path()).run_file(source(path, content))
+    assert "syntax-error" in {record.code for record in records if isinstance(record, Diagnostic)}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +204,7 @@ def test_error_beside_a_grammar_gap_is_reported(path: str, content: str) -> None
     ],
 )
 def test_code_similar_to_a_gap_is_not_rewritten(language: str, content: str) -> None:
-    stand_ins = [each for kind in GAPS_OF_LANGUAGES[language] for each in kind(content.encode())]
+    stand_ins = [replacement for kind in GAPS_OF_LANGUAGES[language] for replacement in kind(content.encode())]
     assert apply_replacements(content.encode(), stand_ins) == content.encode()
 
 
@@ -212,7 +216,7 @@ def test_number_of_parses_is_bounded() -> None:
     parser = load_grammar("rust").parser
     calls: list[bytes] = []
 
-    class Counting:
+    class CountingParser:
         def parse(self, utf8: bytes, old: Tree | None = None) -> Tree:
             calls.append(utf8)
             return parser.parse(utf8, old)
@@ -220,7 +224,7 @@ def test_number_of_parses_is_bounded() -> None:
     wrong = b"fn f() { g(A, #[b] c::D, -1, || try!(h) box } }\n"
     for content, most in ((b"fn f() {}\n", 0), (wrong, 200), (b"//" + b"a b " * 175_000 + b"\n" + wrong, 2)):
         calls.clear()
-        tree_without_gaps(content, "rust", parser.parse(content), cast("Parser", Counting()))
+        tree_without_gaps(content, "rust", parser.parse(content), cast("Parser", CountingParser()))
         assert len(calls) <= most
 
 

@@ -1,4 +1,4 @@
-"""JSON as its readers read it: no file is called broken that its own tool accepts."""
+"""Tests of JSON dialects: a file that its own program accepts has no errors."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def test_trailing_comma_is_valid_beside_comments(path: str, content: str) -> Non
 
 @pytest.mark.parametrize("content", TRAILING)
 def test_trailing_comma_is_info_if_the_reader_is_unknown(content: str) -> None:
-    state, told = parsed("data/a.json", content)
-    assert (state, [severity for severity, _ in told]) == ("ok", ["info"])
-    assert "JSON with comments" in told[0][1]
+    state, reported = parsed("data/a.json", content)
+    assert (state, [severity for severity, _ in reported]) == ("ok", ["info"])
+    assert "JSON with comments" in reported[0][1]
 
 
 def test_several_trailing_commas_are_a_single_counted_note() -> None:
@@ -70,16 +70,16 @@ def test_several_trailing_commas_are_a_single_counted_note() -> None:
 
 @pytest.mark.parametrize("path", ["package.json", "d/composer.json", "a.geojson", "a.webmanifest", "a.ipynb"])
 def test_trailing_comma_is_an_error_for_strict_readers(path: str) -> None:
-    state, told = parsed(path, '{"a": 1,}')
-    assert (state, [severity for severity, _ in told]) == ("errors", ["error"])
+    state, reported = parsed(path, '{"a": 1,}')
+    assert (state, [severity for severity, _ in reported]) == ("errors", ["error"])
 
 
 @pytest.mark.parametrize("content", BROKEN)
 @pytest.mark.parametrize("path", ["a.json", "tsconfig.json", "package.json"])
 def test_json_invalid_for_every_reader_is_an_error(path: str, content: str) -> None:
-    state, told = parsed(path, content)
+    state, reported = parsed(path, content)
     assert state == "errors"
-    assert {severity for severity, _ in told} == {"error"}
+    assert {severity for severity, _ in reported} == {"error"}
 
 
 def test_trailing_comma_beside_an_error_is_not_reported() -> None:
@@ -87,6 +87,6 @@ def test_trailing_comma_beside_an_error_is_not_reported() -> None:
 
 
 def parsed(path: str, content: str) -> tuple[str, list[tuple[str, str]]]:
-    """How a file is parsed, and the errors with their severity."""
+    """Return the parse state of a file, and severity and message of its errors."""
     record, errors = parse(source(path, content))
     return record.parse, [(error.severity, error.message) for error in errors]

@@ -1,4 +1,4 @@
-"""Notebooks: Python by cell, on the lines of the file."""
+"""Tests of notebooks: the Python code of their cells, located by lines of the file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from tests.support.source_files import created, lint_all, parse, source
 PYTHON = {"language_info": {"name": "python"}}
 
 
-def written(*cells: str | tuple[str, str], metadata: Any = PYTHON, indent: int | None = 1) -> str:
-    """The text of a notebook; a cell that is a pair is of another type than code."""
-    made = []
+def notebook_text(*cells: str | tuple[str, str], metadata: Any = PYTHON, indent: int | None = 1) -> str:
+    """Return the text of a notebook. A cell given as a pair has another type than code."""
+    cell_objects = []
     for cell in cells:
         kind, text = cell if isinstance(cell, tuple) else ("code", cell)
-        made.append({"cell_type": kind, "metadata": {}, "outputs": [], "source": text.splitlines(keepends=True)})
-    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}, indent=indent)
+        cell_objects.append(
+            {"cell_type": kind, "metadata": {}, "outputs": [], "source": text.splitlines(keepends=True)}
+        )
+    return json.dumps({"cells": cell_objects, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}, indent=indent)
 
 
 def notebook(*cells: str | tuple[str, str], metadata: Any = PYTHON, indent: int | None = 1) -> SourceFile:
-    return source("a.ipynb", written(*cells, metadata=metadata, indent=indent))
+    return source("a.ipynb", notebook_text(*cells, metadata=metadata, indent=indent))
 
 
 def _line_containing(file: SourceFile, text: str) -> int:
@@ -36,14 +38,16 @@ def _line_containing(file: SourceFile, text: str) -> int:
 
 def _placed(file: SourceFile, records: list[Record]) -> list[tuple[int, object, object]]:
     placed = with_cell_locations(file, records)
-    return [(each.line, each.cell, each.cell_line) for each in placed if isinstance(each, (Diagnostic, Symbol))]
+    return [
+        (record.line, record.cell, record.cell_line) for record in placed if isinstance(record, (Diagnostic, Symbol))
+    ]
 
 
 def test_notebook_findings_match_ruff_with_cell_and_line(tmp_path: Path) -> None:
     file = notebook("import os", ("markdown", "# Title\n"), "import sys\nx = 1\nprint(sys, undefined)\n")
-    (found,) = lint_all([file], tmp_path)
-    assert [(each.code, each.column) for each in found] == [("F401", 8), ("F821", 12)]
-    assert _placed(file, [*found]) == [
+    (findings,) = lint_all([file], tmp_path)
+    assert [(finding.code, finding.column) for finding in findings] == [("F401", 8), ("F821", 12)]
+    assert _placed(file, [*findings]) == [
         (_line_containing(file, "import os"), 1, 1),
         (_line_containing(file, "undefined"), 3, 3),
     ]
@@ -55,11 +59,13 @@ def test_names_are_known_across_cells_and_an_expression_may_end_a_cell(tmp_path:
 
 
 def test_redefinition_in_another_cell_is_a_hint(tmp_path: Path) -> None:
-    """People run cells in any order and again; within a cell the first definition is lost."""
+    """Users run cells repeatedly and in any order. Within a cell, the first definition is lost."""
     file = notebook("import os\n", ("markdown", "text"), "import os\nimport os\n")
-    (found,) = lint_all([file], tmp_path)
-    redefined = [each for each in found if each.code == "F811"]
-    assert [(place[1:], each.severity) for place, each in zip(_placed(file, [*redefined]), redefined, strict=True)] == [
+    (findings,) = lint_all([file], tmp_path)
+    redefined = [finding for finding in findings if finding.code == "F811"]
+    assert [
+        (place[1:], finding.severity) for place, finding in zip(_placed(file, [*redefined]), redefined, strict=True)
+    ] == [
         ((3, 1), "hint"),
         ((3, 2), "warning"),
     ]
@@ -69,11 +75,13 @@ def test_notebook_symbols_and_metrics_cover_code_cells_only(tmp_path: Path) -> N
     file = notebook("# a\n\nx = 1\n", ("markdown", "text"), "def f(a):\n    if a:\n        return 1\n")
     records = created("symbols", tmp_path).run_file(file)
     assert _placed(file, records) == [(_line_containing(file, "x = 1"), 1, 3), (_line_containing(file, "def f"), 3, 1)]
-    found = file_metrics(file)
-    assert (found["lines"], found["code"], found["comment"], found["blank"]) == (6, 4, 1, 1)
-    assert (found["functions"], found["max_complexity"]) == (1, 2)
-    told = with_cell_locations(file, created("analyze", tmp_path).run_file(file))
-    assert {(each.cell, each.cell_line) for each in told if isinstance(each, Metric) and each.symbol == "f"} == {(3, 1)}
+    metrics = file_metrics(file)
+    assert (metrics["lines"], metrics["code"], metrics["comment"], metrics["blank"]) == (6, 4, 1, 1)
+    assert (metrics["functions"], metrics["max_complexity"]) == (1, 2)
+    located = with_cell_locations(file, created("analyze", tmp_path).run_file(file))
+    assert {
+        (record.cell, record.cell_line) for record in located if isinstance(record, Metric) and record.symbol == "f"
+    } == {(3, 1)}
 
 
 @pytest.mark.parametrize(
@@ -109,8 +117,8 @@ def test_syntax_error_is_reported_in_its_cell() -> None:
 def test_single_line_notebook_counts_lines_over_its_cells(tmp_path: Path) -> None:
     file = notebook("import os\n", ("markdown", "text"), "x = 1\nimport sys", indent=None)
     assert file.utf8 == b"import os\nx = 1\nimport sys\n"
-    (found,) = lint_all([file], tmp_path)
-    assert _placed(file, [*found]) == [(1, 1, 1), (3, 3, 2)]
+    (findings,) = lint_all([file], tmp_path)
+    assert _placed(file, [*findings]) == [(1, 1, 1), (3, 3, 2)]
 
 
 def test_cell_source_as_a_string_is_parsed_like_a_list(tmp_path: Path) -> None:
@@ -118,14 +126,14 @@ def test_cell_source_as_a_string_is_parsed_like_a_list(tmp_path: Path) -> None:
         {"cells": [{"cell_type": "code", "source": "x = 1\nimport os"}], "metadata": PYTHON, "nbformat": 4}, indent=1
     )
     file = source("a.ipynb", text)
-    (found,) = lint_all([file], tmp_path)
-    assert _placed(file, [*found]) == [(2, 1, 2)]
+    (findings,) = lint_all([file], tmp_path)
+    assert _placed(file, [*findings]) == [(2, 1, 2)]
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        written("x <- 1\n", metadata={"kernelspec": {"name": "ir", "language": "R"}}),
+        notebook_text("x <- 1\n", metadata={"kernelspec": {"name": "ir", "language": "R"}}),
         '{"nbformat": 3, "worksheets": []}\n',
         '{"cells": 1, "nbformat": 4}\n',
         '{"cells": [], "nbformat": 4} {}\n',
@@ -141,7 +149,7 @@ def test_file_that_is_not_a_python_notebook_is_json(content: str) -> None:
 
 
 def test_broken_notebook_is_broken_json() -> None:
-    record, errors = parse(source("a.ipynb", written("x = 1\n")[:-2]))
+    record, errors = parse(source("a.ipynb", notebook_text("x = 1\n")[:-2]))
     assert (record.lang, record.parse) == ("json", "errors")
     assert errors
 
@@ -149,7 +157,7 @@ def test_broken_notebook_is_broken_json() -> None:
 @pytest.mark.parametrize("language", ["Jupyter Notebook", "Python"])
 def test_attributes_do_not_change_the_language_of_a_notebook(language: str) -> None:
     contexts = {"attributes": f"language={language}".encode()}
-    assert source("a.ipynb", written("x = 1\n"), contexts).language == "python"
+    assert source("a.ipynb", notebook_text("x = 1\n"), contexts).language == "python"
     assert source("a.ipynb", "{}\n", contexts).language == "json"
 
 

@@ -1,4 +1,4 @@
-"""parse: the file record, and syntax errors without cascades."""
+"""Tests of the task parse: the file record, and syntax errors without cascades."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def test_errors_beyond_the_limit_are_counted() -> None:
 
 
 def test_macros_are_no_syntax_errors() -> None:
-    """`va_arg(ap, long long)` is C, but no tree shows it: the state says that the tree is not whole."""
+    """`va_arg(ap, long long)` is valid C that the grammar cannot represent.
+
+    The state reports that the tree is incomplete.
+    """
     record, errors = parse(
         source("a.c", "int f(void) { x = va_arg(ap, long long); y = va_arg(ap, char*); return 0; }\n")
     )
@@ -126,7 +129,7 @@ def test_script_fragment_of_a_build_is_partially_parsed(path: str, content: str,
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "said"),
+    ("path", "content", "expected"),
     [
         ("a.js", "{% if a %}\nvar x = 1;\n", ("template", "partial", [])),
         ("a.json", '{"host": __host__, "port": 1}\n', ("template", "partial", [])),
@@ -151,9 +154,9 @@ def test_script_fragment_of_a_build_is_partially_parsed(path: str, content: str,
         ("tests/test_a.py", "def f(:\n", ("test", "errors", ["hint"])),
     ],
 )
-def test_deliberately_broken_file_is_no_error(path: str, content: str, said: tuple[str, str, list[str]]) -> None:
+def test_deliberately_broken_file_is_no_error(path: str, content: str, expected: tuple[str, str, list[str]]) -> None:
     record, errors = parse(source(path, content))
-    assert (record.class_, record.parse, [error.severity for error in errors]) == said
+    assert (record.class_, record.parse, [error.severity for error in errors]) == expected
 
 
 PYTHON_2 = [
@@ -172,18 +175,18 @@ PYTHON_2 = [
 @pytest.mark.parametrize("line", PYTHON_2)
 def test_python_2_syntax_is_a_single_warning(line: str) -> None:
     record, errors = parse(source("a.py", f"a = 1\n{line}\nb = 1\nc = = 1\n"))
-    said = [(each.line, each.severity, each.message.partition(":")[0]) for each in errors]
-    if line == "print >>a, b":  # ruff reads it.
-        assert said[0][:2] == (4, "error")
+    reported = [(error.line, error.severity, error.message.partition(":")[0]) for error in errors]
+    if line == "print >>a, b":  # ruff parses this as Python 3.
+        assert reported[0][:2] == (4, "error")
     else:
-        assert said == [(2, "warning", "Python 2 syntax")]
+        assert reported == [(2, "warning", "Python 2 syntax")]
     assert record.parse == "errors"
 
 
 @pytest.mark.parametrize("line", ["print = = 'a'", "x = 0.0777 0.5e1", "raise A from, b", "x = '0777' 1"])
 def test_broken_python_3_is_not_taken_for_python_2(line: str) -> None:
     _, errors = parse(source("a.py", f"{line}\n"))
-    assert [each.severity for each in errors] == ["error"]
+    assert [error.severity for error in errors] == ["error"]
 
 
 @pytest.mark.parametrize("path", ["a.json", "a.py", "a.toml", "a.ts", "a.sql", "a.yaml", "Makefile", "a.ipynb"])

@@ -1,4 +1,4 @@
-"""Patterns: what they are to their grammars, what they find, what is refused, and that none takes for ever."""
+"""Tests of patterns: how they are parsed, what they match, which are rejected, and that searching is fast."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_pattern_matches_similar_code(language: str, pattern: str, text: str, ex
 
 
 @pytest.mark.parametrize(
-    ("language", "pattern", "told"),
+    ("language", "pattern", "problem"),
     [
         ("python", "", "is empty"),
         ("python", "$X", "would match every node"),
@@ -106,10 +106,10 @@ def test_pattern_matches_similar_code(language: str, pattern: str, text: str, ex
         ("cobol", "$X", "no grammar for 'cobol'"),
     ],
 )
-def test_invalid_pattern_is_rejected_with_a_hint(language: str, pattern: str, told: str) -> None:
+def test_invalid_pattern_is_rejected_with_a_hint(language: str, pattern: str, problem: str) -> None:
     with pytest.raises(PatternError) as refused:
         pattern_finder(pattern, language)
-    assert told in str(refused.value)
+    assert problem in str(refused.value)
     assert refused.value.hint
 
 
@@ -123,7 +123,7 @@ def test_invalid_pattern_is_rejected_with_a_hint(language: str, pattern: str, to
     ],
 )  # fmt: skip
 def test_any_pattern_is_searched_in_time(pattern: str, text: str) -> None:
-    """Ways multiply by the names that stand twice alone, and of these there is an end that is told."""
+    """Only metavariables that occur twice multiply the number of attempts, and their number is limited."""
     finder = pattern_finder(pattern, "python")
     start = time.process_time()
     with contextlib.suppress(TooManySteps):
@@ -163,18 +163,18 @@ def test_pattern_rule_reports_its_matches() -> None:
     rule = QueryRule(id="no-print", language="python", pattern="print($X)", message="{X} is printed")
     file = source("print(1)\nprint(a\n.b)\n", "python")
     assert list(compile_rule(rule).find(file)) == [(0, 8, "1 is printed"), (9, 20, "a is printed")]
-    for pattern, query, told in (
+    for pattern, query, problem in (
         ("a b", "", "by itself"),
         ("print($Y)", "", "uses `X`, which its pattern"),
         ("print($X)", "(call) @c", "either a `query` or a `pattern`"),
         ("", "", "either a `query` or a `pattern`"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=problem):
             compile_rule(QueryRule(id="no-print", language="python", message="{X}", pattern=pattern, query=query))
 
 
 @pytest.mark.parametrize(
-    ("query", "told", "hint", "place"),
+    ("query", "problem", "hint", "place"),
     [
         ("(call functon: (identifier))", "invalid field name 'functon' (row 1, column 7", "'function'", (0, 6)),
         ("(call)\n(cal)", "invalid node type 'cal' (row 2, column 2", "'call'", (1, 1)),
@@ -183,10 +183,12 @@ def test_pattern_rule_reports_its_matches() -> None:
         ("(call) @x (#eq? @y 1)", "invalid capture name 'y'", "codebatch ast", (0, 17)),
     ],
 )
-def test_invalid_query_is_rejected_with_its_position(query: str, told: str, hint: str, place: tuple[int, int]) -> None:
+def test_invalid_query_is_rejected_with_its_position(
+    query: str, problem: str, hint: str, place: tuple[int, int]
+) -> None:
     with pytest.raises(PatternError) as refused:
         query_finder(query, "python")
-    assert (told in str(refused.value), hint in refused.value.hint, refused.value.place) == (True, True, place)
+    assert (problem in str(refused.value), hint in refused.value.hint, refused.value.place) == (True, True, place)
 
 
 @pytest.mark.parametrize(

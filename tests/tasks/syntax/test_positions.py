@@ -1,7 +1,7 @@
-"""Lines and columns of real files are the same in whatever encoding, and with whatever characters before them.
+"""Tests of lines and columns in real files: they do not depend on the encoding or on preceding characters.
 
-Columns count code points: a file in UTF-16, with a mark, or with an astral character for each `e` in its comments and
-strings must have the records that it has in plain UTF-8. CR before LF moves nothing but what ends at the end of a line.
+Columns count code points. So a file has the same records as in plain UTF-8 if it is in UTF-16, has a byte order mark,
+or has an astral character for each `e` in comments and strings. CR before LF only moves positions at the end of a line.
 """
 
 from __future__ import annotations
@@ -38,29 +38,32 @@ ENCODINGS = {
     "utf-16-be": codecs.BOM_UTF16_BE,
     "utf-32-be": codecs.BOM_UTF32_BE,
 }
-# CPython reads no source in the others, and to it such a file is wrong.
+# CPython reads no source in the other encodings and reports an error for such a file.
 UNDERSTOOD = {"python": ("utf-8-sig",)}
 
 
-def files_of(language: str, root: Path) -> list[SourceFile]:
-    """The first files of a corpus, in plain UTF-8; a shebang is none in UTF-16, so the name must tell the language."""
+def corpus_files(language: str, root: Path) -> list[SourceFile]:
+    """Return the first files of a corpus in plain UTF-8.
+
+    A shebang in UTF-16 is not recognised, so the name must determine the language.
+    """
     every = iter_sources(root, [language], {})
     named = (file for file in every if b"." in file.path.rsplit(b"/")[-1] and file.encoding == "utf-8")
     return [file for file in named if 200 < len(file.utf8) < BYTES_MAX][:FILES_MAX]
 
 
-def records_of(files: Sequence[SourceFile], scratch: Path) -> list[list[Record]]:
-    """What every task says of each file, without what depends on its bytes."""
-    found: list[list[Record]] = [[] for _ in files]
+def comparable_records(files: Sequence[SourceFile], scratch: Path) -> list[list[Record]]:
+    """Return the records of every task for each file, without those that depend on the bytes of the file."""
+    results: list[list[Record]] = [[] for _ in files]
     for name in ("parse", "analyze", "symbols", "lint"):
         task = created(name, scratch)
-        said = [task.run_file(file) for file in files]
+        records_by_file = [task.run_file(file) for file in files]
         if isinstance(task, BatchedFileTask):
-            said = task.complete(files, said)
-        for mine, records in zip(found, said, strict=True):
-            mine += [each for each in records if isinstance(each, Symbol | Edge | Diagnostic)]
-            mine += [each for each in records if isinstance(each, Metric) and each.metric != "bytes"]
-    return found
+            records_by_file = task.complete(files, records_by_file)
+        for mine, records in zip(results, records_by_file, strict=True):
+            mine += [record for record in records if isinstance(record, Symbol | Edge | Diagnostic)]
+            mine += [record for record in records if isinstance(record, Metric) and record.metric != "bytes"]
+    return results
 
 
 def with_text(file: SourceFile, text: str, encoding: str = "utf-8") -> SourceFile:
@@ -69,14 +72,17 @@ def with_text(file: SourceFile, text: str, encoding: str = "utf-8") -> SourceFil
 
 
 def astral(file: SourceFile) -> str:
-    """The text with an astral letter for each `e` in comments and plain strings: as many code points, more bytes."""
+    """Return the text with an astral letter for each `e` in comments and plain strings.
+
+    It has equal code points and more bytes.
+    """
     assert file.tree is not None
     changed = list(file.text)
     cursor, is_done = file.tree.walk(), False
     while not is_done:
         node = cursor.node
         assert node is not None
-        # Bytes of Python hold no such letter.
+        # Bytes literals of Python cannot contain such a letter.
         is_prose = "comment" in node.type or (
             node.type in ("string_content", "string_fragment") and file.language != "python"
         )
@@ -93,7 +99,7 @@ def astral(file: SourceFile) -> str:
 
 
 def without_text(record: Record) -> Record:
-    """A record without words of the text."""
+    """Return a record without words of the text."""
     if isinstance(record, Diagnostic):
         return msgspec.structs.replace(record, message="")
     if isinstance(record, Symbol):
@@ -107,30 +113,32 @@ def without_text(record: Record) -> Record:
 @pytest.mark.slow
 @pytest.mark.parametrize(("language", "root"), CORPORA, ids=[language for language, _ in CORPORA])
 def test_positions_count_code_points(language: str, root: Callable[[], Path], tmp_path: Path) -> None:
-    files = files_of(language, root())
-    plain = records_of(files, tmp_path)
+    files = corpus_files(language, root())
+    plain = comparable_records(files, tmp_path)
     assert sum(map(len, plain)) > 10 * len(files) > 0
     for file, records in zip(files, plain, strict=True):
         lines = file.text.split("\n")
-        for record in (each for each in records if isinstance(each, Symbol)):
-            there = lines[record.line - 1][record.column - 1 :].lstrip("\"'*&")
-            assert there.startswith((record.name, "default", "module.exports", "exports", "operator")), (
+        for record in (record for record in records if isinstance(record, Symbol)):
+            rest_of_line = lines[record.line - 1][record.column - 1 :].lstrip("\"'*&")
+            assert rest_of_line.startswith((record.name, "default", "module.exports", "exports", "operator")), (
                 file.path,
                 record,
             )
     for encoding in UNDERSTOOD.get(language, ENCODINGS):
-        assert records_of([with_text(file, file.text, encoding) for file in files], tmp_path) == plain, encoding
+        assert comparable_records([with_text(file, file.text, encoding) for file in files], tmp_path) == plain, encoding
     far = [with_text(file, astral(file)) for file in files]
     assert any("𐐀" in file.text for file in far)
-    for file, records, others in zip(files, plain, records_of(far, tmp_path), strict=True):
-        assert [without_text(each) for each in others] == [without_text(each) for each in records], file.path
+    for file, records, astral_records in zip(files, plain, comparable_records(far, tmp_path), strict=True):
+        assert [without_text(record) for record in astral_records] == [without_text(record) for record in records], (
+            file.path
+        )
 
 
 @pytest.mark.corpus
 @pytest.mark.slow
 @pytest.mark.parametrize(("language", "root"), CORPORA[:-1], ids=[language for language, _ in CORPORA[:-1]])
 def test_carriage_returns_do_not_shift_positions(language: str, root: Callable[[], Path], tmp_path: Path) -> None:
-    """Ends are left out: that of a block may be behind the CR or before. To shells, a CR is part of a word."""
+    """Ends are not compared: a block may end before or after the CR. In shells, a CR is part of a word."""
 
     def start(record: Record) -> Record:
         fixed = without_text(record)
@@ -140,18 +148,22 @@ def test_carriage_returns_do_not_shift_positions(language: str, root: Callable[[
             else fixed
         )
 
-    files = [file for file in files_of(language, root()) if "\r" not in file.text]
+    files = [file for file in corpus_files(language, root()) if "\r" not in file.text]
     windows = [with_text(file, file.text.replace("\n", "\r\n")) for file in files]
-    for file, records, others in zip(files, records_of(files, tmp_path), records_of(windows, tmp_path), strict=True):
-        assert [start(each) for each in others] == [start(each) for each in records], file.path
+    for file, records, windows_records in zip(
+        files, comparable_records(files, tmp_path), comparable_records(windows, tmp_path), strict=True
+    ):
+        assert [start(record) for record in windows_records] == [start(record) for record in records], file.path
 
 
 def test_latin_1_python_has_the_columns_of_its_text(tmp_path: Path) -> None:
     text = "# coding: latin-1\nx = 'ÿé'; y = undefined_é; import os\nclass Ã:\n\tdef é(self): return 'ü', undefined\n"
     latin = source("a.py", text.encode("latin-1"))
     assert latin.encoding == "iso-8859-1"
-    assert records_of([latin], tmp_path) == records_of([source("a.py", text.replace("latin-1", "utf-8"))], tmp_path)
-    (records,) = records_of([latin], tmp_path)
-    found = [(each.code, each.line, each.column) for each in records if isinstance(each, Diagnostic)]
-    assert ("F821", 2, 15) in found
-    assert ("F821", 4, 27) in found
+    assert comparable_records([latin], tmp_path) == comparable_records(
+        [source("a.py", text.replace("latin-1", "utf-8"))], tmp_path
+    )
+    (records,) = comparable_records([latin], tmp_path)
+    places = [(record.code, record.line, record.column) for record in records if isinstance(record, Diagnostic)]
+    assert ("F821", 2, 15) in places
+    assert ("F821", 4, 27) in places

@@ -1,4 +1,4 @@
-"""Python's verdict on bytes: `parse` says of every encoding what `compile` says of the very bytes."""
+"""Tests of the encoding of Python files: `parse` accepts the same bytes as `compile`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CASES = [
     b"# coding: rot13\nx = 1\n",
     b"# coding: undefined\nx = 1\n",
     b"# coding: punycode\nx = 1\n",
-    # Where a declaration counts.
+    # Lines in which a declaration counts.
     b"\n# coding: nope\n",
     b"#\n\n# coding: nope\n",
     b"\x0c# coding: nope\n",
@@ -79,14 +79,14 @@ def verdict(content: bytes) -> str:
 
 
 def parse(files: list[SourceFile], scratch: Path) -> list[tuple[str, list[str]]]:
-    """The state of each file, and the codes of its diagnostics."""
+    """Return the parse state of each file, and the codes of its diagnostics."""
     task = created("parse", scratch)
     assert isinstance(task, BatchedFileTask)
-    said: list[tuple[str, list[str]]] = []
+    results: list[tuple[str, list[str]]] = []
     for record, *errors in task.complete(files, [task.run_file(file) for file in files]):
         assert isinstance(record, File)
-        said.append((record.parse, [each.code for each in errors if isinstance(each, Diagnostic)]))
-    return said
+        results.append((record.parse, [diagnostic.code for diagnostic in errors if isinstance(diagnostic, Diagnostic)]))
+    return results
 
 
 def test_encoding_verdict_matches_the_python_compiler(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_encoding_verdict_matches_the_python_compiler(tmp_path: Path) -> None:
 
 
 def test_invalid_bytes_in_a_comment_are_an_error(tmp_path: Path) -> None:
-    """`compile` lets them pass in some versions."""
+    """Some versions of `compile` accept this file."""
     (tmp_path / "a.py").write_bytes(b"# \xe9\n")
     ended = subprocess.run([sys.executable, "-I", tmp_path / "a.py"], capture_output=True, check=False)
     assert b"SyntaxError" in ended.stderr
@@ -119,7 +119,7 @@ def test_unreadable_python_encoding_is_explained(content: bytes, message: str, t
     assert isinstance(task, BatchedFileTask)
     file = source("a.py", content)
     ((_, *errors),) = task.complete([file], [task.run_file(file)])
-    assert "|".join(each.message for each in errors if isinstance(each, Diagnostic)) == message
+    assert "|".join(diagnostic.message for diagnostic in errors if isinstance(diagnostic, Diagnostic)) == message
 
 
 def test_other_languages_are_read_in_any_encoding(tmp_path: Path) -> None:

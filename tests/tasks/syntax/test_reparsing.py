@@ -1,4 +1,4 @@
-"""A tree that is made from another one is the tree of the text alone."""
+"""Tests of incremental parsing: the tree equals that of a fresh parse."""
 
 from __future__ import annotations
 

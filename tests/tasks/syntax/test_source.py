@@ -1,4 +1,4 @@
-"""What a file is: language, encoding, class, positions."""
+"""Tests of source files: language, encoding, class, positions."""
 
 from __future__ import annotations
 
@@ -302,8 +302,8 @@ def test_lines_end_at_line_feeds(content: bytes, lines: int) -> None:
 
 
 def test_attributes_override_detection() -> None:
-    said = b"language=C++"
-    assert source("a.inc", b"int x;", {"attributes": said}).language == "cpp"
+    attribute = b"language=C++"
+    assert source("a.inc", b"int x;", {"attributes": attribute}).language == "cpp"
     assert source("a.min.js", b"x;", {"attributes": b"generated="}).file_class == "text"
     assert source("a.c", b"x", {"attributes": b"generated=true\0vendored=true"}).file_class == "generated"
     assert source("vendor/a.c", b"x", {"attributes": b"vendored="}).file_class == "text"
@@ -342,7 +342,7 @@ def test_documentation_is_detected_by_directory_unless_unset(path: str, file_cla
 
 
 def test_language_without_its_grammar_is_supported_without_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that is None in `sys.modules` cannot be found, as one that is not installed."""
+    """A module that is None in `sys.modules` cannot be found, like one that is not installed."""
     monkeypatch.setitem(sys.modules, "tree_sitter_ruby", None)
     has_grammar.cache_clear()
     try:
@@ -372,26 +372,30 @@ def test_restricted_view_shares_only_independent_values() -> None:
     assert without_packages.tree is file.tree is not None
     assert without_language.tree is not file.tree
     assert set(without_packages.restricted_to_contexts(frozenset({"packages", "language"})).contexts) == {"language"}
-    for seen in (without_packages, without_language):
-        assert file.restricted_to_contexts(frozenset(seen.contexts)) is seen
-        assert seen.restricted_to_contexts(frozenset(seen.contexts)) is seen
+    for view in (without_packages, without_language):
+        assert file.restricted_to_contexts(frozenset(view.contexts)) is view
+        assert view.restricted_to_contexts(frozenset(view.contexts)) is view
     file.release()
-    assert not any("tree" in each.__dict__ for each in (file, without_packages, without_language))
+    assert not any("tree" in view.__dict__ for view in (file, without_packages, without_language))
 
 
 def test_source_file_is_freed_without_garbage_collection() -> None:
-    """Cycles would keep contents and trees until they are looked for, after many units."""
+    """Reference cycles would keep contents and trees until the next garbage collection, after many units."""
     file = source("a.h", b"class A { };", {"language": b"cpp", "packages": b"p/", "attributes": b""})
     content = file.content
-    for seen in (frozenset({"attributes", "language"}), frozenset({"packages"})):
-        assert file.restricted_to_contexts(seen).utf8 == content
+    for names in (frozenset({"attributes", "language"}), frozenset({"packages"})):
+        assert file.restricted_to_contexts(names).utf8 == content
     gc.collect()
     gc.disable()
     try:
         before = sys.getrefcount(content)
         del file
         assert sys.getrefcount(content) < before
-        assert not [each for each in gc.get_objects() if isinstance(each, SourceFile) and each.content is content]
+        assert not [
+            candidate
+            for candidate in gc.get_objects()
+            if isinstance(candidate, SourceFile) and candidate.content is content
+        ]
     finally:
         gc.enable()
 
@@ -423,12 +427,14 @@ def test_source_lines_match_the_lines_that_tasks_see(path: bytes, content: bytes
 
 
 def test_source_lines_load_no_parser() -> None:
-    """It is 20 ms, a third of what `duplicates` takes."""
-    asked = "from codebatch_workers.runtime.source_lines import source_lines; source_lines(b'a.py', b'a', {}, 1, 1)"
-    told = "import sys; print(*(name for name in sys.modules if '.syntax.' in name or name.startswith('tree_sitter')))"
-    found = subprocess.run([sys.executable, "-c", f"{asked}; {told}"], capture_output=True, check=True)
+    """Loading it takes 20 ms, a third of the time of `duplicates`."""
+    call = "from codebatch_workers.runtime.source_lines import source_lines; source_lines(b'a.py', b'a', {}, 1, 1)"
+    print_modules = (
+        "import sys; print(*(name for name in sys.modules if '.syntax.' in name or name.startswith('tree_sitter')))"
+    )
+    done = subprocess.run([sys.executable, "-c", f"{call}; {print_modules}"], capture_output=True, check=True)
     package = b"codebatch_workers.syntax.language"
-    assert found.stdout.split() == [package, package + b".encodings"]
+    assert done.stdout.split() == [package, package + b".encodings"]
 
 
 def test_a_binary_file_has_no_lines() -> None:

@@ -1,7 +1,7 @@
-"""parse against who else knows the language: real files, whole and with one token removed, doubled or replaced.
+"""Tests of parse against other parsers: real files, unchanged and with one token removed, doubled or replaced.
 
-Held: whether a file is wrong, and on which line first. A handful of cases differ for good reasons, said where they are
-allowed; more than that fails.
+Both must agree whether a file is wrong, and on the line of its first error. A few cases differ for good reasons, stated
+where they are allowed. More differences fail the test.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MUTANTS = 3
 
 
 def python_error(text: str) -> int | None:
-    """The line of the compiler's error, None where there is none."""
+    """Return the line of the compiler's error, or None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -43,7 +43,7 @@ def python_error(text: str) -> int | None:
 
 
 def json_error(text: str) -> int | None:
-    """Likewise of JSON."""
+    """Return the line of the error of Python's JSON parser, or None."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -52,7 +52,7 @@ def json_error(text: str) -> int | None:
 
 
 def toml_error(text: str) -> int | None:
-    """Likewise of TOML; a key that is there twice is no error of syntax."""
+    """Return the line of the error of Python's TOML parser, or None. A duplicate key is not a syntax error."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -62,18 +62,18 @@ def toml_error(text: str) -> int | None:
 
 
 def mutants(root: Path, suffix: str, count: int) -> Iterator[str]:
-    """Files that a person wrote, each as it is, then with one token changed."""
-    chosen = random.Random(7)
+    """Yield files that people wrote, each unchanged and then with one token changed."""
+    generator = random.Random(7)
     paths = [path for path in sorted(root.rglob(f"*{suffix}")) if 200 < path.stat().st_size < 20_000]
-    for path in chosen.sample(paths, min(count, len(paths))):
+    for path in generator.sample(paths, min(count, len(paths))):
         text = path.read_bytes().decode("utf-8", "replace")
         if "\r" in text or "\f" in text or "\ufffd" in text:
             continue
         yield text
         tokens = [match.span() for match in TOKEN.finditer(text)]
         for _ in range(MUTANTS):
-            (start, end), (other, other_end) = chosen.choice(tokens), chosen.choice(tokens)
-            token = chosen.choice(["", f"{text[start:end]} {text[start:end]}", text[other:other_end]])
+            (start, end), (other, other_end) = generator.choice(tokens), generator.choice(tokens)
+            token = generator.choice(["", f"{text[start:end]} {text[start:end]}", text[other:other_end]])
             yield text[:start] + token + text[end:]
 
 
@@ -82,11 +82,11 @@ def mutants(root: Path, suffix: str, count: int) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("corpus", "suffix", "oracle", "files", "differ_max"),
     [
-        # Syntax that the interpreter at hand does not know yet, as nested quotes in f-strings before 3.12.
+        # Syntax that this interpreter does not know yet, such as nested quotes in f-strings before 3.12.
         (corpora.DJANGO, ".py", python_error, 300, 6),
-        # Comments, which our JSON may hold.
+        # Comments, which our JSON may contain.
         (corpora.DJANGO, ".json", json_error, 60, 1),
-        # What is well-formed and means nothing, as a month 13.
+        # Files that are well-formed but invalid, such as a month 13.
         (("cryptography", "41.0.7"), ".toml", toml_error, 60, 1),
     ],
 )
@@ -102,16 +102,16 @@ def test_syntax_errors_match_other_parsers(
     task = created("parse", tmp_path)
     assert isinstance(task, BatchedFileTask)
     sources = [source(f"d{number}/a{suffix}", text) for number, text in enumerate(texts)]
-    found = task.complete(sources, [task.run_file(each) for each in sources])
+    results = task.complete(sources, [task.run_file(file) for file in sources])
     differ, lines, counts = [], Counter[bool](), Counter[bool]()
-    for text, (record, *said) in zip(texts, found, strict=True):
+    for text, (record, *diagnostics) in zip(texts, results, strict=True):
         assert isinstance(record, File)
-        errors = [each for each in said if isinstance(each, Diagnostic) and each.code == "syntax-error"]
+        errors = [file for file in diagnostics if isinstance(file, Diagnostic) and file.code == "syntax-error"]
         line = oracle(text)
         if (line is None) == bool(errors):
             differ.append((line, errors[:1], text[:200]))
         elif errors and line is not None:
-            # A bracket that is never closed: others say where it opens, or where the file ends.
+            # For a bracket that is never closed, others report where it opens, or the end of the file.
             lines[abs(errors[0].line - line) <= 1] += 1
             counts[len(errors) == 1] += 1
     assert len(differ) <= differ_max, differ

@@ -1,4 +1,4 @@
-"""Trees as JSON: whole, readable at any depth, positions as everywhere."""
+"""Tests of syntax trees as JSON: complete, readable at any depth, with the usual positions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from codebatch_workers.syntax.syntax_tree import encode_tree
 from tests.support.source_files import source
 
 
-def tree_of(path: str, content: str | bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(encode_tree(source(path, content)))
-    return found
+def decoded_tree(path: str, content: str | bytes) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(encode_tree(source(path, content)))
+    return document
 
 
 def test_tree_contains_every_node_with_its_position() -> None:
-    document = tree_of("a.py", "\ufeff# c\r\ns = 'a𐐀b'; é = 1\n")
+    document = decoded_tree("a.py", "\ufeff# c\r\ns = 'a𐐀b'; é = 1\n")
     assert (document["format"], document["language"], document["encoding"]) == ("codebatch-tree-1", "python", "utf-8")
     nodes = document["nodes"]
     assert [(n["type"], n.get("parent"), n.get("field")) for n in nodes[:6]] == [
@@ -44,11 +44,11 @@ def test_tree_contains_every_node_with_its_position() -> None:
     ],
 )
 def test_leaves_contain_the_text_and_parents_precede_children(path: str, content: str) -> None:
-    nodes = tree_of(path, content)["nodes"]
+    nodes = decoded_tree(path, content)["nodes"]
     assert all(node.get("parent", -1) < index for index, node in enumerate(nodes))
     leaves = [node for node in nodes if node.get("text") is not None]
     assert all(content.encode()[node["start_byte"] : node["end_byte"]].decode() == node["text"] for node in leaves)
-    # What no leaf holds is white space.
+    # The text outside of leaves is white space.
     covered = bytearray(content.encode())
     for node in leaves:
         covered[node["start_byte"] : node["end_byte"]] = b" " * (node["end_byte"] - node["start_byte"])

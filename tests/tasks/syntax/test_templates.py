@@ -1,4 +1,4 @@
-"""Templates are known by their marks, wherever these stand, and are no broken files of their language."""
+"""Tests of templates: their marks identify them, and they are not broken files of their language."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_other_classes_override_the_template_class() -> None:
 
 @pytest.mark.parametrize("text", ["{%a", "<%=a", "{{a ", "{% ", "{{", "{{#", " {{\n", "{{-~\n", "{{ if{"])
 def test_unterminated_template_marks_are_scanned_once(text: str) -> None:
-    """An expression that went on to the end of the file from each of them would take hours here."""
+    """If each mark searched an expression up to the end of the file, this would take hours."""
     assert is_template(source("a.html", text * (4_000_000 // len(text)))) == (text in (" {{\n", "{{-~\n", "{{ if{"))
 
 

@@ -1,4 +1,4 @@
-"""What grammars accept and languages do not is noticed, and what looks like it is not."""
+"""Tests of errors that grammars accept: they are reported, and similar valid code is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of libraries among the files for the web are known by what their first comment says of them."""
+"""Tests of copies of web libraries: their first comment identifies them."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_copy_of_a_web_library_is_vendored(path: str, banner: str) -> None:
 @pytest.mark.parametrize(
     ("path", "banner"),
     [
-        # The library's own repository.
+        # The repository of the library itself.
         ("js/bootstrap.js", BOOTSTRAP),
         ("lib/codemirror.js", MIRROR),
         ("src/bootstrap/bootstrap.js", BOOTSTRAP),
-        # Other names, of the project itself or of what it needs.
+        # Other names: of the project itself, or of its dependencies.
         ("static/js/checkout.js", BOOTSTRAP),
         ("static/js/app.js", "/*!\n * Shop App v1.2.3\n * https://shop.example\n * Licensed under MIT\n */"),
         ("static/js/checkout.js", OWN),
@@ -67,11 +67,11 @@ def test_copy_of_a_web_library_is_vendored(path: str, banner: str) -> None:
         ("static/js/timezones.js", "// From https://a.io/moment/LICENSE\n// and https://www.iana.org/time-zones\n"),
         ("assets/www/css/index.css", "/*\n * Licensed to A under the License\n * http://www.apache.org/licenses/\n */"),
         ("static/mozilla/a.js", "/* Mozilla Public License, v. 2.0, https://mozilla.org/MPL/2.0/ */"),
-        # No banner, or nothing but a name or a version.
+        # No banner, or only a name or a version.
         ("static/js/moment.js", "/* moment.js */"),
         ("static/js/moment.js", "/* moment.js v2.29.4 */"),
         ("static/js/moment.js", "var moment = 'moment v2.29.4, https://momentjs.com, MIT license';"),
-        # Not a script.
+        # This is not a script.
         ("static/bootstrap.py", "# Bootstrap v5.3.7 (https://getbootstrap.com/), licensed under MIT\n"),
     ],
 )

@@ -1,0 +1,42 @@
+"""Programs that run as filters: their output is complete, and neither they nor their children delay the caller long."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from codebatch.system.processes.programs import ProgramFailed, run_with_input
+
+
+def _filter(script: str, data: bytes = b"", *, seconds: float = 30.0) -> bytes:
+    return run_with_input(("/bin/sh", "-c", script), Path("/"), data, seconds=seconds, bytes_max=1_000_000)
+
+
+@pytest.mark.parametrize("size", [0, 1, 300_000])
+def test_output_is_complete_although_the_program_is_slow(size: int) -> None:
+    assert _filter("cat; sleep 0.7; echo late", b"x" * size) == b"x" * size + b"late\n"
+    assert _filter("echo early; exec >&- 2>&-; sleep 0.5", b"x" * size) == b"early\n"
+
+
+def test_orphaned_child_with_open_pipes_does_not_delay_the_end() -> None:
+    began = time.monotonic()
+    assert _filter("sleep 60 & echo done") == b"done\n"
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("echo no >&2; echo >&2; exit 3", "it ended with status 3: no"),
+        ("exit 1", "it ended with status 1"),
+        ("sleep 60", "it did not end within 0.5 seconds"),
+        ("exec >&- 2>&- <&-; sleep 60", "it did not end within 0.5 seconds"),
+        ("head -c 1000001 /dev/zero", "it printed more than 1,000,000 bytes"),
+    ],
+)
+def test_failure_names_its_reason(script: str, why: str) -> None:
+    with pytest.raises(ProgramFailed) as caught:
+        _filter(script, seconds=0.5 if "sleep" in script else 30.0)
+    assert str(caught.value) == why

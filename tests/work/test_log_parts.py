@@ -1,0 +1,126 @@
+"""`codebatch.work.read_log`: parts of the logs of a real run."""
+
+from __future__ import annotations
+
+import json
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from codebatch import work
+from codebatch.errors import InvalidInput, NothingToDo
+from codebatch.work.control.logs import PIECE_BYTES, read_log_part
+from tests.cli.work.test_work import line, make_list, start
+from tests.support.command_line import CommandLine, write
+
+__all__ = ["line"]
+
+TEXT = b"0123456789"
+
+
+def only_batch(line: CommandLine) -> work.WorkBatch:
+    """The only batch of a command line."""
+    store = line.directory / ".codebatch"
+    (batch,) = (path.name for path in (store / "batches").iterdir())
+    return work.get(batch, store=store)
+
+
+def log_path(line: CommandLine) -> Path:
+    """The only log of a command line."""
+    (path,) = (line.directory / ".codebatch" / "batches").glob("*/logs/*")
+    return path
+
+
+@pytest.fixture
+def ran(line: CommandLine) -> CommandLine:
+    """A command line with a batch of one task that printed TEXT."""
+    make_list(line, {"one": f"run = {json.dumps('printf ' + TEXT.decode())}"})
+    line("work", "run")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("offset", "limit", "data", "next_offset"),
+    [
+        (0, PIECE_BYTES, TEXT, 10),
+        (0, 3, b"012", 3),
+        (3, 3, b"345", 6),
+        (9, 3, b"9", 10),
+        (10, 3, b"", 10),
+        (11, 3, b"", 10),
+        (10**20, 3, b"", 10),
+        (-1, 3, b"9", 10),
+        (-4, 3, b"678", 9),
+        (-10, 1, b"0", 1),
+        (-11, 1, b"0", 1),
+        (-(10**20), 1, b"0", 1),
+    ],
+)
+def test_part_of_a_log_is_within_its_bounds(
+    ran: CommandLine, offset: int, limit: int, data: bytes, next_offset: int
+) -> None:
+    part = read_log_part(only_batch(ran), "one", None, offset, limit)
+    assert part == work.LogPart(data=data, next_offset=next_offset, size=10)
+
+
+def test_wrong_arguments_of_read_log_are_refused(ran: CommandLine) -> None:
+    batch = only_batch(ran).batch
+    store = ran.directory / ".codebatch"
+    for limit in (0, -1, PIECE_BYTES + 1):
+        with pytest.raises(InvalidInput, match="limit of a part of a log"):
+            work.read_log("one", limit=limit, batch=batch.id, store=store)
+    with pytest.raises(InvalidInput, match="has no task 'two'"):
+        work.read_log("two", batch=batch.id, store=store)
+    with pytest.raises(InvalidInput, match="no log of attempt 7"):
+        work.read_log("one", round=7, batch=batch.id, store=store)
+    assert work.read_log("one", round=1, offset=-2, batch=batch.id, store=store).data == b"89"
+
+
+def test_log_of_two_gigabytes_is_read_in_small_parts(ran: CommandLine) -> None:
+    size = 2 << 30
+    os.truncate(log_path(ran), size)
+    work_batch = only_batch(ran)
+    tracemalloc.start()
+    try:
+        part = read_log_part(work_batch, "one", None, -PIECE_BYTES, PIECE_BYTES)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (part.data, part.next_offset, part.size) == (bytes(PIECE_BYTES), size, size)
+    assert peak < 2 * PIECE_BYTES
+
+
+def test_log_that_is_truncated_or_removed_while_it_is_read_is_shorter(
+    ran: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_batch = only_batch(ran)
+    files = type(work_batch.batch.files)
+    read_range = files.read_range
+
+    def truncate_then_read(self: object, path: Path, offset: int, length: int) -> bytes:
+        if path == log_path(ran):
+            os.truncate(path, 4)
+        return read_range(work_batch.batch.files, path, offset, length)
+
+    monkeypatch.setattr(files, "read_range", truncate_then_read)
+    assert read_log_part(work_batch, "one", None, 2, 8) == work.LogPart(data=b"23", next_offset=4, size=10)
+    monkeypatch.undo()
+    log_path(ran).unlink()
+    assert read_log_part(work_batch, "one", None, 2, 8) == work.LogPart(data=b"", next_offset=0, size=0)
+
+
+def test_log_of_a_running_task_grows(line: CommandLine) -> None:
+    wait = "printf first; echo >one.began; while [ ! -e go ]; do sleep 0.02; done; printf second"
+    make_list(line, {"one": f"run = {json.dumps(wait)}", "two": 'run = "true"\nneeds = ["one"]'})
+    process = start(line, began=("one",))
+    work_batch = only_batch(line)
+    first = read_log_part(work_batch, "one")
+    assert first.data == b"first"
+    assert read_log_part(work_batch, "one", None, first.next_offset).data == b""
+    with pytest.raises(NothingToDo, match="two has not started"):
+        read_log_part(work_batch, "two")
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert read_log_part(work_batch, "one", None, first.next_offset).data == b"second"
