@@ -141,6 +141,12 @@ class WrongBatchKind(InvalidInput):
     code = "wrong_kind"
 
 
+class Forbidden(InvalidInput):
+    """A request to `codebatch serve` without its token, from another page, or for more than the server allows."""
+
+    code = "forbidden"
+
+
 class BatchIncomplete(CodebatchError):
     """The batch ended or stopped, and some planned results are missing."""
 

@@ -69,6 +69,7 @@ COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
         "resume": ("run.run:resume", "Resume an interrupted batch and retry what failed"),
         "status": ("run.status:status", "Show the state and progress of a batch"),
         "follow": ("run.follow:follow", "Follow the progress of a batch until it ends"),
+        "serve": ("run.serve:serve", "Show batches on a local web page while they run"),
         "cancel": ("run.cancel:cancel", "Cancel a running batch"),
         "events": ("run.follow:events", "Print the events of a batch"),
         "trace": ("run.trace:trace", "Write a timeline of a batch for Perfetto"),
@@ -122,7 +123,7 @@ COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
 _LISTED_COMMANDS = {
     "run", "check", "report", "rules",
     "findings", "hotspots", "duplicates", "inspect", "impact", "graph", "references", "query", "diff",
-    "work", "resume", "status",
+    "work", "resume", "status", "serve",
     "gc", "diagnose",
 }  # fmt: skip
 """The commands that `codebatch --help` lists, so that it fits 40 lines. `codebatch help commands` lists all."""
@@ -223,9 +224,7 @@ class LazyCommandGroup(CommandGroup):
 @click.group(
     cls=LazyCommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="""\b
-    All commands: codebatch help commands. Topics: codebatch help.
-    Exit statuses: codebatch help exit-statuses.""",
+    epilog="All commands: codebatch help commands. Topics: codebatch help.",
 )
 @click.version_option(
     __version__,

@@ -16,9 +16,7 @@ import msgspec
 from codebatch import __version__
 from codebatch.cli.answers import rules
 from codebatch.cli.answers import schemas as answers
-from codebatch.cli.answers.analysis_status import StatusAnswer
 from codebatch.cli.answers.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
-from codebatch.cli.answers.work_status import WorkStatus
 from codebatch.cli.compare.baseline import BaselineCreateAnswer, BaselineRule
 from codebatch.cli.compare.check import CheckReport
 from codebatch.cli.framework.answer_printing import AnswerScope
@@ -31,6 +29,7 @@ from codebatch.cli.reference.help import HelpAnswer, VersionAnswer
 from codebatch.cli.run.imports import ImportAnswer
 from codebatch.cli.run.reuse import VerifyAnswer
 from codebatch.cli.run.run import RunAnswer
+from codebatch.cli.run.serve import ServeAnswer
 from codebatch.cli.run.task import TaskTestAnswer, TaskTryAnswer
 from codebatch.cli.run.trace import TraceAnswer
 from codebatch.cli.store.collection import GcAnswer, StoreStatsAnswer
@@ -49,7 +48,8 @@ from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
 from codebatch.operations.maintenance.cache_misses import MissesAnswer
 from codebatch.operations.maintenance.diagnosis import Diagnosis
 from codebatch.operations.project.scaffolding import RuleScaffold, TaskScaffold
-from codebatch.operations.queries.batches import ShardStatus, TaskStatus
+from codebatch.operations.queries.batch_status import StatusAnswer
+from codebatch.operations.queries.batches import BatchRow, ShardStatus, TaskStatus
 from codebatch.operations.queries.duplicates import DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.operations.queries.mentions import NameMentions
@@ -62,6 +62,7 @@ from codebatch.store.results.untrusted import UntrustedKey
 from codebatch.work.control.analysis import WorkAnalysis
 from codebatch.work.control.dry_run import DryRunAnswer
 from codebatch.work.control.questions import OpenQuestion
+from codebatch.work.control.status import WorkStatus
 
 _GLOBAL_PARAMETERS = {"store", "color", *GLOBAL_FLAGS}
 
@@ -178,7 +179,7 @@ ANSWER_TYPES: dict[str, object] = {
     "baseline-show": list[BaselineRule],
     "baseline-update": _scoped_type("baseline-update", BaselineUpdate, ("path", str)),
     "batch-init": answers.BatchInitAnswer,
-    "batch-list": list[answers.BatchRow],
+    "batch-list": list[BatchRow],
     "batch-outputs": answers.BatchOutputsAnswer,
     "batch-show": answers.BatchShowAnswer,
     "cancel": WorkStatus | StatusAnswer,
@@ -245,6 +246,7 @@ ANSWER_TYPES: dict[str, object] = {
     "rules-test": rules.RulesTestAnswer,
     "run": RunAnswer,
     "run-shard": answers.ShardsRunAnswer,
+    "serve": ServeAnswer,
     "shards": list[ShardStatus],
     "snapshot-list": list[answers.SnapshotListRow],
     "snapshot-show": SnapshotShowAnswer,

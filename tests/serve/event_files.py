@@ -1,0 +1,44 @@
+"""The event files of a batch, which a test writes as a coordinator does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from codebatch.model.documents import encode_document
+from codebatch.model.work.event import BatchPaused, EventCursor
+from codebatch.store import layout
+from codebatch.store.work.events import EventReader
+from codebatch.system.files.files import RealFiles
+
+
+@dataclass(frozen=True, slots=True)
+class EventFiles:
+    """The event files of a batch in the directory `batch_root`."""
+
+    batch_root: Path
+
+    def path(self, epoch: int) -> Path:
+        """Return the event file of a coordinator."""
+        return self.batch_root / layout.EVENTS / layout.events_name(epoch)
+
+    def clear(self) -> None:
+        """Remove all events."""
+        for path in (self.batch_root / layout.EVENTS).glob("*"):
+            path.unlink()
+
+    def write(self, epoch: int, first: int, count: int) -> None:
+        """Append events with consecutive numbers to the file of a coordinator."""
+        data = b"".join(encode_document(make_event(epoch, seq)) for seq in range(first, first + count))
+        self.path(epoch).parent.mkdir(exist_ok=True)
+        with open(self.path(epoch), "ab") as file:
+            file.write(data)
+
+    def cursors(self) -> list[EventCursor]:
+        """Return the cursors of all events."""
+        return [event.place for event in EventReader(RealFiles(), self.batch_root).read()]
+
+
+def make_event(epoch: int, seq: int) -> BatchPaused:
+    """Return an event with a number."""
+    return BatchPaused(cursor=f"{epoch}.{seq}", seq=seq, at="", batch_id="b", counts={}, by="x", request=seq)
