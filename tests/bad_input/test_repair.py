@@ -305,7 +305,8 @@ def test_interrupted_resume_repairs_nothing(codebatch: CommandLine) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
+    # Two threads may receive the signals, so either can be the first.
+    assert process.returncode in (130, 143), stderr
     assert b"executing again" not in stderr
     assert b'"interrupted"' in stderr
     gate.write_text("open")
