@@ -15,7 +15,7 @@ from codebatch.serve.bodies import (
     SkipBody,
     UnpauseBody,
 )
-from codebatch.store.batches.batch_directory import BatchDir, check_kind, is_work
+from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.store.batches.store_directory import StoreDir, check_created_here
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.cancel import cancel_analysis, cancel_batch
@@ -41,8 +41,6 @@ def control_batch(store: StoreDir, batch: BatchDir, control: AnyControl) -> Work
     to an analysis, and the errors of the functions of `codebatch.work`.
     """
     check_created_here(store)
-    if not isinstance(control, CancelBody):
-        check_kind(batch, "work")
     match control:
         case CancelBody() if not is_work(batch):
             cancel_analysis(batch, is_forced=False, waits=False, listener=WorkListener())

@@ -42,7 +42,9 @@ class Guard:
         self._on_first_use = on_first_use
         self._app = app
         self._token = token
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        # Browsers leave out port 80, the default of HTTP.
+        suffixes = (f":{port}", "") if port == 80 else (f":{port}",)
+        self._hosts = {name + suffix for name in ("127.0.0.1", "localhost", "[::1]") for suffix in suffixes}
         self._origins = {f"http://{host}" for host in self._hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,7 +11,7 @@ from codebatch.model.work.request import Open, Pause, Set, Skip, Unpause
 from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir, check_kind
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 
@@ -103,14 +103,19 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
 def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     """Request that no more commands start. Return the status of the batch after the request.
 
-    Running commands continue.
+    Running commands continue. Raises WrongBatchKind for an analysis.
     """
+    check_kind(batch, "work")
     append_request(batch, Pause())
     return load_work_batch(store, batch)
 
 
 def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
-    """Request that commands start again after a pause. Return the status of the batch after the request."""
+    """Request that commands start again after a pause. Return the status of the batch after the request.
+
+    Raises WrongBatchKind for an analysis.
+    """
+    check_kind(batch, "work")
     append_request(batch, Unpause())
     return load_work_batch(store, batch)
 
