@@ -13,7 +13,7 @@ from codebatch import work
 from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.work.control.logs import PIECE_BYTES, read_log_part
 from tests.cli.work.test_work import line, make_list, start
-from tests.support.command_line import CommandLine, write
+from tests.support.command_line import CommandLine, wait_until, write
 
 __all__ = ["line"]
 
@@ -116,8 +116,9 @@ def test_log_of_a_running_task_grows(line: CommandLine) -> None:
     make_list(line, {"one": f"run = {json.dumps(wait)}", "two": 'run = "true"\nneeds = ["one"]'})
     process = start(line, began=("one",))
     work_batch = only_batch(line)
+    # The output passes through a pipe, so it may reach the log after the file `one.began` exists.
+    wait_until(lambda: read_log_part(work_batch, "one").data == b"first", "the first part of the log")
     first = read_log_part(work_batch, "one")
-    assert first.data == b"first"
     assert read_log_part(work_batch, "one", None, first.next_offset).data == b""
     with pytest.raises(NothingToDo, match="two has not started"):
         read_log_part(work_batch, "two")
