@@ -48,7 +48,7 @@ def _cost_of_a_run(setting: Setting, corpus: Corpus) -> Row:
         ours=(sides[0].name, usages[0]),
         theirs=(sides[1].name, usages[1]),
         by="cpu",
-        target=Target(limit=1.03),
+        target=Target(limit=1.08),
     )
 
 

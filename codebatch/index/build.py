@@ -8,19 +8,30 @@
    that is not in the index in full.
 3. The terms of all files are merged by key. Each posting names its shard file by the number of the file's slot in the
    layer.
-4. index.json and the parts are written, or linked, under a hidden name. One rename publishes the new index next to
+4. The words of the files of the batch are added (word_build.py).
+5. index.json and the parts are written, or linked, under a hidden name. One rename publishes the new index next to
    older indexes, which are then removed. Published files never change.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import StoreCorrupt, StoreError
 from codebatch.index import keys
-from codebatch.index.generations import IndexBase, IndexFile, IndexLayer, find_base, index_directory, list_generations
+from codebatch.index.generations import (
+    IndexBase,
+    IndexFile,
+    IndexLayer,
+    WordLayer,
+    find_base,
+    index_directory,
+    list_generations,
+)
 from codebatch.index.keys import INDEXED_KINDS, TERMS_VERSION
 from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
@@ -28,10 +39,11 @@ from codebatch.index.terms import (
     ShardTerms,
     collect_terms,
     decode_terms,
-    encode_terms,
     line_terms,
     terms_path,
+    write_terms,
 )
+from codebatch.index.word_build import WordBuilder
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
 from codebatch.protocol.record_frames import iter_frames
@@ -41,6 +53,7 @@ from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback
 from codebatch.store.results.outputs import MergedOutputs, TaskOutput
 from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
+from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
@@ -60,7 +73,10 @@ class IndexBuildStats(NamedTuple):
     - `reused`: the number of shard files in the reused base.
     - `decoded`: the number of shard files without a valid terms file.
     - `damaged`: the number of unreadable shard files, which are omitted.
-    - `bytes`: the size of the new layer. `terms` and `postings` count those in the new layer.
+    - `contents`: the number of contents of files whose words are in the index.
+    - `contents_reused`: the number of these contents whose words were taken from an older index.
+    - `bytes`: the size of the new layer and of new word segments. `terms` and `postings` count those in the new
+      layer.
     """
 
     terms: int
@@ -69,6 +85,8 @@ class IndexBuildStats(NamedTuple):
     reused: int
     decoded: int
     damaged: int
+    contents: int
+    contents_reused: int
     bytes: int
 
 
@@ -116,8 +134,7 @@ class _IndexedShards:
                     continue
                 if keeps:
                     with ignoring_link_refusals():  # A terms file only saves time.
-                        path = terms_path(self._store.root, digest)
-                        self._store.files.write_volatile(path, encode_terms(digest, terms))
+                        write_terms(self._store.files, self._store.root, digest, terms)
             yield digest, terms
 
     def _read_terms_file(self, digest: Digest) -> ShardTerms | None:
@@ -128,32 +145,49 @@ class _IndexedShards:
 
 
 def build_generation(
-    store: StoreDir, batch: BatchDir, outputs: MergedOutputs, on_skipped: SkipCallback, *, rebuilds: bool
+    store: StoreDir,
+    batch: BatchDir,
+    outputs: MergedOutputs,
+    on_skipped: SkipCallback,
+    *,
+    rebuilds: bool,
+    snapshot: Snapshot | None = None,
 ) -> IndexBuildStats:
-    """Build the index of a batch from its merged outputs, and make it the current index of the batch.
+    """Build the index of a batch from its merged outputs and files, and make it the current index of the batch.
 
-    On return it is on disk. If `rebuilds` is set, the index is built from the records alone: older indexes and terms
-    files are not read. The caller holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or
-    StoreError.
+    On return it is on disk. If `rebuilds` is set, the index is built from the records and files alone: older indexes
+    and terms files are not read. `snapshot` is the snapshot of the batch, if the caller already has it. The caller
+    holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
     """
     shards = _IndexedShards(store, outputs, on_skipped, rebuilds=rebuilds)
+    words = WordBuilder(store, batch, on_skipped, snapshot)
     base = None if rebuilds else find_base(store, (batch.id, *batch.about.bases), shards.shard_indexes)
     try:
-        return _build_on_base(store, batch, shards, base)
+        return _build_on_base(store, batch, shards, words, base, reuses=not rebuilds)
     except FileNotFoundError:
-        if base is None:
+        if rebuilds:
             raise
-    # Another process published a newer index of the base's batch and removed the base.
-    return _build_on_base(store, batch, _IndexedShards(store, outputs, on_skipped, rebuilds=rebuilds), None)
+    # Another process published a newer index of an older batch and removed files that this index was to reuse.
+    shards = _IndexedShards(store, outputs, on_skipped, rebuilds=rebuilds)
+    return _build_on_base(store, batch, shards, words, None, reuses=False)
 
 
-def _build_on_base(store: StoreDir, batch: BatchDir, shards: _IndexedShards, base: IndexBase | None) -> IndexBuildStats:
+def _build_on_base(
+    store: StoreDir,
+    batch: BatchDir,
+    shards: _IndexedShards,
+    words: WordBuilder,
+    base: IndexBase | None,
+    *,
+    reuses: bool,
+) -> IndexBuildStats:
     """Build the index with the reused base layer `base`, or with a new base if `base` is None.
 
-    Raises FileNotFoundError if the reused base was removed.
+    If `reuses` is set, words of older indexes are reused. Raises FileNotFoundError if a reused file was removed.
     """
     reused = shards.shard_indexes.keys() & base.layer.slots if base is not None else frozenset[Digest]()
     contents = merge_terms(shards.iter_terms(reused, keeps=True))
+    layer_bytes = publish_index(store, batch.id, contents, base, partial(words.write, reuses=reuses))
     return IndexBuildStats(
         terms=len(contents.pairs),
         postings=sum(map(len, contents.pairs.values())) // keys.POSTING_BYTES,
@@ -161,7 +195,9 @@ def _build_on_base(store: StoreDir, batch: BatchDir, shards: _IndexedShards, bas
         reused=len(reused),
         decoded=shards.decoded,
         damaged=shards.damaged,
-        bytes=publish_index(store, batch.id, contents, base),
+        contents=words.stats.contents,
+        contents_reused=words.stats.reused,
+        bytes=layer_bytes + words.stats.bytes,
     )
 
 
@@ -188,8 +224,16 @@ def merge_terms(shard_terms: Iterable[tuple[Digest, ShardTerms]]) -> LayerConten
         return LayerContents(gathered.postings_by_key(), tuple(slots))
 
 
-def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base: IndexBase | None) -> int:
+def publish_index(
+    store: StoreDir,
+    batch_id: str,
+    contents: LayerContents,
+    base: IndexBase | None,
+    add_words: Callable[[Path], WordLayer | None] = lambda _: None,
+) -> int:
     """Publish an index with a new layer as the current index of a batch. If a base is given, it is reused.
+
+    `add_words` writes the words into the directory of the new index.
 
     Return the size of the new layer in bytes. It is 0 if the base covers all shard files. On return the index is on
     disk, and older indexes are removed. The caller holds the shared lock of the store. Raises StoreUnwritable or
@@ -209,6 +253,7 @@ def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base:
             terms_version=TERMS_VERSION,
             base=layer if base is None else base.layer,
             overlay=layer if base is not None and layer.slots else None,
+            words=add_words(building),
         )
         files.write_new(building / layout.INDEX_FILE, encode_document(about))
         files.make_directory(index_directory(store, batch_id))

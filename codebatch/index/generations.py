@@ -15,6 +15,7 @@ import msgspec
 
 from codebatch.errors import CorruptFile, StoreError
 from codebatch.index.keys import TERMS_VERSION
+from codebatch.index.words import WORDS_VERSION
 from codebatch.model.digest import Digest
 from codebatch.model.documents import Document, decode_document
 from codebatch.store import layout
@@ -51,13 +52,55 @@ class IndexLayer(msgspec.Struct, frozen=True, kw_only=True):
     slots: tuple[Digest, ...]
 
 
+class WordSegment(msgspec.Struct, frozen=True, kw_only=True):
+    """A segment of the word index: the words of a number of contents (word_segments.py).
+
+    - `contents`: the number of contents. `group` of them, one after the other, share a slot.
+    - `buckets`: the number of buckets, a power of two.
+    - `length`: the length of its file in bytes.
+    - `keys_crc32` and `directory_crc32`: the checksums of the parts of the file that are read whole.
+    """
+
+    contents: int
+    group: int
+    buckets: int
+    length: int
+    keys_crc32: int
+    directory_crc32: int
+
+
+class ContentTable(msgspec.Struct, frozen=True, kw_only=True):
+    """The file with the place of the content of each item: its length, its crc32 and the number of items."""
+
+    length: int
+    crc32: int
+    items: int
+
+
+class WordLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """The words of the files of the batch: the version of the words, the segments, and the places of the contents."""
+
+    version: int = WORDS_VERSION
+    segments: tuple[WordSegment, ...]
+    contents: ContentTable
+
+
 class IndexFile(Document, frozen=True, kw_only=True):
-    """The document index.json: the version of the indexed terms, and the layers. There may be no overlay."""
+    """The document index.json: the version of the indexed terms, the layers, and the words.
+
+    There may be no overlay. There are no words if the index has been built by an older version of this program.
+    """
 
     format: int = INDEX_FORMAT
     terms_version: int
     base: IndexLayer
     overlay: IndexLayer | None = None
+    words: WordLayer | None = None
+
+    @property
+    def current_words(self) -> WordLayer | None:
+        """The words, or None if they have another version."""
+        return self.words if self.words is not None and self.words.version == WORDS_VERSION else None
 
 
 class IndexBase(msgspec.Struct, frozen=True):
@@ -92,6 +135,26 @@ def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
     return about if about.terms_version == TERMS_VERSION else None
 
 
+def is_indexed(store: StoreDir, batch_id: str) -> bool:
+    """Return whether a batch has an index of the current version. Its parts may be damaged."""
+    newest = read_newest(store, batch_id)
+    return newest is not None and newest[1].current_words is not None
+
+
+def read_newest(store: StoreDir, batch_id: str) -> tuple[Path, IndexFile] | None:
+    """Return the directory and the document of the newest index of a batch.
+
+    Return None if there is no index, or if it cannot be read or has another version.
+    """
+    try:
+        numbers = list_generations(store, batch_id)
+        root = index_directory(store, batch_id) / str(numbers[-1]) if numbers else None
+        about = None if root is None else read_index_file(store, root)
+    except (FileNotFoundError, StoreError):
+        return None
+    return None if root is None or about is None else (root, about)
+
+
 def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> IndexBase | None:
     """Return the first base that can be reused, among the current indexes of given batches, or None.
 
@@ -99,9 +162,12 @@ def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Dige
     the missing files and the files that are no longer needed.
     """
     for batch_id in batch_ids:
+        newest = read_newest(store, batch_id)
+        if newest is None:
+            continue
+        base = IndexBase(newest[0], newest[1].base)
         try:
-            base = _read_base(store, batch_id)
-            if base is not None and _is_close_to(base.layer.slots, needed) and _is_undamaged(store, base):
+            if _is_close_to(base.layer.slots, needed) and _is_undamaged(store, base):
                 return base
         except (FileNotFoundError, StoreError):
             continue
@@ -113,15 +179,6 @@ def _is_close_to(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
     return 100 * len(needed_set - slot_set) <= OVERLAY_PERCENT_MAX * len(needed_set) and 100 * len(
         slot_set - needed_set
     ) <= OVERLAY_PERCENT_MAX * len(slot_set)
-
-
-def _read_base(store: StoreDir, batch_id: str) -> IndexBase | None:
-    numbers = list_generations(store, batch_id)
-    if not numbers:
-        return None
-    root = index_directory(store, batch_id) / str(numbers[-1])
-    about = read_index_file(store, root)
-    return None if about is None else IndexBase(root, about.base)
 
 
 def _is_undamaged(store: StoreDir, base: IndexBase) -> bool:

@@ -11,7 +11,7 @@ this one. Then the newer index is used. A shard file that is in both indexes has
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ import msgspec
 from codebatch.index.generations import corrupt_index, index_directory, list_generations, read_index_file
 from codebatch.index.keys import INDEXED_KINDS, TermLookup
 from codebatch.index.parts import LayerReader
+from codebatch.index.word_reader import WordReader
 from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.batches.store_directory import StoreDir
@@ -31,11 +32,15 @@ _OPEN_ATTEMPTS_MAX = 4
 
 
 class _OpenGeneration(msgspec.Struct, frozen=True):
-    """One index of a batch on disk, and the trailer digests of the shard files that it covers."""
+    """One index of a batch on disk, and the trailer digests of the shard files that it covers.
+
+    `words` is None if the words have another version, or the items of the batch could not be read.
+    """
 
     root: Path
     layers: tuple[LayerReader, ...]
     known: frozenset[Digest]
+    words: WordReader | None
 
 
 class _MatchingFrames(msgspec.Struct, frozen=True):
@@ -79,6 +84,27 @@ class BatchIndex:
             else None
             for shard in output.shards
         ]
+
+    def find_items(self, words: Sequence[bytes], items: int) -> list[int] | None:
+        """Return the numbers of the items whose contents may have all of the words, ascending.
+
+        `items` is the number of items of the batch. Return None if the index has no words.
+        """
+
+        def find(generation: _OpenGeneration) -> list[int] | None:
+            if generation.words is None:
+                return None
+            if len(generation.words.places) != items:
+                raise corrupt_index(generation.root, "has another number of files than the batch")
+            return generation.words.find_items(words)
+
+        return self._query_newest(find)
+
+    def has_words(self, item: int, words: Collection[bytes]) -> bool:
+        """Return whether an item is found by each of the words. False if the index has no words."""
+        return self._query_newest(
+            lambda generation: generation.words is not None and generation.words.has_words(item, words)
+        )
 
     def close(self) -> None:
         """Release the memory. The index cannot be used after this call."""
@@ -124,6 +150,8 @@ def _read_postings(generation: _OpenGeneration) -> dict[Digest, dict[bytes, byte
 def _verify_layers(generation: _OpenGeneration) -> None:
     for layer in generation.layers:
         layer.check()
+    if generation.words is not None:
+        generation.words.check()
 
 
 def open_index(store: StoreDir, batch_id: str) -> BatchIndex | None:
@@ -154,5 +182,7 @@ def _open_current(store: StoreDir, batch_id: str) -> _OpenGeneration | None:
             for name, layer in ((layout.INDEX_BASE, about.base), (layout.INDEX_OVERLAY, about.overlay))
             if layer is not None
         )
-        return _OpenGeneration(root, layers, frozenset(digest for layer in layers for digest in layer.slots))
+        known = frozenset(digest for layer in layers for digest in layer.slots)
+        words = about.current_words
+        return _OpenGeneration(root, layers, known, None if words is None else WordReader(store.files, root, words))
     return None

@@ -2,7 +2,7 @@
 
 A terms file belongs to one shard file, identified by the digest of that file's trailer. If a later batch has the same
 shard file, the index of that batch is built from the terms file, without decoding the shard file. A terms file has a
-checksum. If it is damaged, or belongs to another shard file or version, it is rebuilt.
+checksum and is compressed. If it is damaged, or belongs to another shard file or version, it is rebuilt.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from codebatch.index.keys import INDEXED_KINDS, TERMS_VERSION
 from codebatch.model.digest import Digest
 from codebatch.model.record import TAG_BY_TYPE, Diagnostic, Edge, Metric, Record, Symbol
 from codebatch.store import layout
+from codebatch.store.objects.frames import compress_frame, decompress_all
+from codebatch.system.files.files import StoreFiles
 
 _INDEXED_TYPES: dict[str, type[Record]] = {kind: type_ for type_, kind in TAG_BY_TYPE.items() if kind in INDEXED_KINDS}
 
@@ -209,20 +211,34 @@ def terms_path(store_root: Path, digest: Digest) -> Path:
     return store_root / layout.INDEXES / layout.TERMS / digest
 
 
+def write_terms(files: StoreFiles, store_root: Path, digest: Digest, terms: ShardTerms) -> None:
+    """Write the terms file of a shard file. It only saves time, so it is not synced. Raises StoreUnwritable."""
+    path = terms_path(store_root, digest)
+    try:
+        files.write_volatile(path, encode_terms(digest, terms))
+    except FileNotFoundError:  # All of `indexes/` may be deleted at any time.
+        files.make_directory(path.parent)
+        files.write_volatile(path, encode_terms(digest, terms))
+
+
 def encode_terms(digest: Digest, terms: ShardTerms) -> bytes:
     """Return the bytes of the terms file for the shard file whose trailer has the digest `digest`."""
     chunks = [_head_struct.pack(_FILE_MAGIC, TERMS_VERSION, bytes.fromhex(digest), terms.frames, len(terms.columns))]
     for counts, texts in terms.columns:
-        chunks += (_little_endian(counts).tobytes(), _length_struct.pack(len(texts)), texts)
-    data = b"".join(chunks)
+        chunks += (little_endian(counts).tobytes(), _length_struct.pack(len(texts)), texts)
+    data = compress_frame(b"".join(chunks))
     return data + _crc_struct.pack(zlib.crc32(data))
 
 
 def decode_terms(data: bytes, digest: Digest) -> ShardTerms:
     """Decode a terms file. Raises ValueError if it is damaged, or belongs to another shard file or version."""
     end = len(data) - _crc_struct.size
-    if end < _head_struct.size or _crc_struct.unpack_from(data, end) != (zlib.crc32(memoryview(data)[:end]),):
+    if end < 0 or _crc_struct.unpack_from(data, end) != (zlib.crc32(memoryview(data)[:end]),):
         raise ValueError("it is damaged")
+    data = decompress_all(data[:end])
+    end = len(data)
+    if end < _head_struct.size:
+        raise ValueError("it is inconsistent")
     name, version, trailer_digest, frames, column_count = _head_struct.unpack_from(data)
     if (name, version, trailer_digest.hex()) != (_FILE_MAGIC, TERMS_VERSION, digest):
         raise ValueError("it belongs to another shard or version")
@@ -236,7 +252,7 @@ def decode_terms(data: bytes, digest: Digest) -> ShardTerms:
         (length,) = _length_struct.unpack_from(data, start - _length_struct.size)
         position = start + length
         texts = data[start:position]
-        columns.append(TermColumn(_little_endian(counts), texts))
+        columns.append(TermColumn(little_endian(counts), texts))
         if position > end or sum(columns[-1].counts) != texts.count(_SEPARATOR) + 1:
             raise ValueError("it is inconsistent")
         if 2 * _SEPARATOR in _SEPARATOR + texts + _SEPARATOR:
@@ -246,7 +262,7 @@ def decode_terms(data: bytes, digest: Digest) -> ShardTerms:
     return ShardTerms(frames, tuple(columns))
 
 
-def _little_endian(numbers: array[int]) -> array[int]:
+def little_endian(numbers: array[int]) -> array[int]:
     """Convert numbers of 4 bytes between little-endian and native byte order."""
     if sys.byteorder == "big":
         numbers = numbers[:]

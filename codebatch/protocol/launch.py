@@ -16,6 +16,7 @@ from codebatch.model.task import CustomTaskLocation
 WORKER_MODULE = "codebatch_workers"
 LANGUAGE_SERVICES_MODULE = "codebatch_workers.runtime.introspection"
 ABSENCE_SERVICES_MODULE = "codebatch_workers.runtime.absence_reasons"
+NAME_SERVICES_MODULE = "codebatch_workers.runtime.name_search"
 SOURCE_SERVICES_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"

@@ -57,8 +57,11 @@ The other directories in `indexes/` each belong to an indexed batch.
 INDEX_FILE = "index.json"
 INDEX_BASE = "base"
 INDEX_OVERLAY = "overlay"
-INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
-"""The name of a part of an index layer. Each layer of an index is stored in one or more parts."""
+INDEX_CONTENTS = "contents.zst"
+INDEX_PART_PATTERN = re.compile(
+    rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst|words-\d{{6,}}\.bin|{re.escape(INDEX_CONTENTS)}", re.ASCII
+)
+"""The name of a part of an index: part of a layer, a word segment, or the contents of the items."""
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
@@ -245,6 +248,11 @@ def shard_file_name(place: int, shard: ShardId) -> str:
 def index_part_name(layer: str, number: int) -> str:
     """Return the name of part `number` of a layer of an index. Names sort in numeric order."""
     return f"{layer}-{number:06d}.lmdb.zst"
+
+
+def index_words_name(number: int) -> str:
+    """Return the name of word segment `number` of an index."""
+    return f"words-{number:06d}.bin"
 
 
 def parse_generation_name(name: str) -> int | None:

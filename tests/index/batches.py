@@ -64,11 +64,21 @@ def make_store(root: Path) -> StoreDir:
 
 
 def make_saying(
-    store: StoreDir, items: int, said: Said, *, second: int = 0, bases: tuple[BatchId, ...] = ()
+    store: StoreDir,
+    items: int,
+    said: Said,
+    *,
+    second: int = 0,
+    bases: tuple[BatchId, ...] = (),
+    contents: Mapping[bytes, bytes] | None = None,
+    shard_items: int = SHARD_ITEMS,
 ) -> BatchDir:
-    """Make a merged batch with three items in a shard, whose file tasks have exactly these records."""
-    paths = [b"%03d" % item for item in range(items)]
-    batch = make_batch(store, paths, shard_items=SHARD_ITEMS, at_ns=second * 10**9, bases=bases)
+    """Make a merged batch, by default with three items in a shard, whose file tasks have exactly these records.
+
+    `contents` are the paths and contents of the items. By default, the paths are numbers.
+    """
+    paths = [b"%03d" % item for item in range(items)] if contents is None else sorted(contents)
+    batch = make_batch(store, paths, shard_items=shard_items, at_ns=second * 10**9, bases=bases, contents=contents)
     plan = batch.plan()
     committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
     writer = FrameWriter()

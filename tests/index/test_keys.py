@@ -26,6 +26,7 @@ from codebatch.index.terms import (
 )
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record, Symbol
+from codebatch.store.objects.frames import compress_frame
 
 from .batches import calls, depends, diagnostic, metric, symbol
 
@@ -42,7 +43,6 @@ FILE = (
     b"\0\0\0\0\x01\0\0\0\x01\0\0\0" + b"\x0f" + b"\0" * 7 + b"dE\0hint\xffdE\0hint"
     b"\x02\0\0\0\0\0\0\0\x01\0\0\0" + b"\x0b" + b"\0" * 7 + b"nf\xffnlong\xffnf"
 )
-CRC = zlib.crc32(FILE).to_bytes(4, "little")
 
 # Some names are long and differ only after the part that a key contains.
 names = st.text(max_size=6) | st.builds(
@@ -148,9 +148,13 @@ def test_invalid_record_is_rejected(line: bytes) -> None:
         line_terms(line + b"\n")
 
 
+def _with_crc(data: bytes) -> bytes:
+    return data + zlib.crc32(data).to_bytes(4, "little")
+
+
 def test_terms_file_has_the_specified_bytes_and_rejects_truncation() -> None:
     data = encode_terms(DIGEST, TERMS)
-    assert data == FILE + CRC
+    assert data == _with_crc(compress_frame(FILE))
     assert decode_terms(data, DIGEST) == TERMS
     for length in range(len(data)):
         with pytest.raises(ValueError, match="damaged"):
@@ -200,9 +204,10 @@ def test_terms_file_with_a_wrong_count_is_rejected() -> None:
 
 @given(st.binary(max_size=60))
 def test_forged_terms_file_is_rejected_or_decoded(middle: bytes) -> None:
-    data = b"cbterms\x02" + b"\xab" * 32 + middle
-    with contextlib.suppress(ValueError):
-        decode_terms(data + zlib.crc32(data).to_bytes(4, "little"), DIGEST)
+    data = b"cbterms\x01" + b"\xab" * 32 + middle
+    for forged in (data, data[: len(middle)], compress_frame(data), compress_frame(data[: len(middle)])):
+        with contextlib.suppress(ValueError):
+            decode_terms(_with_crc(forged), DIGEST)
 
 
 def test_last_component_of_a_long_name_is_found_in_linear_time() -> None:

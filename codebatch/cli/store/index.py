@@ -25,8 +25,9 @@ from codebatch.operations.runs.indexing import build_index as build
 def index_build(context: CommandContext, batch_reference: str | None, rebuilds: bool, is_verifying: bool) -> None:
     """Build the index of a batch.
 
-    The index lists the result files that contain each name, rule ID, and target of an import or call, so that queries
-    read fewer files. Queries give the same answers without an index. The index can be deleted at any time.
+    The index lists the results that contain each name, rule ID, and target of an import or call, and the source files
+    that contain each word. So queries read fewer files. They give the same answers without an index. By default, each
+    run builds the index. It can be deleted at any time.
     """
     store, batch = context.batch(batch_reference)
     context.phase("indexing")
@@ -50,11 +51,13 @@ def _index_lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
     scope = f"{count_text(answer.terms, 'term')} of {count_text(answer.shard_files - answer.reused, 'shard file')}"
     damaged = f"; {count_text(answer.damaged, 'shard file')} damaged and not indexed" if answer.damaged else ""
     if is_verifying:
-        return [f"the index of {answer.batch_id} matches its records: {scope}{damaged}"]
+        files = f"the words of {count_text(answer.contents, 'file')}"
+        return [f"the index of {answer.batch_id} matches its records and files: {scope}, {files}{damaged}"]
     read = f"{count_text(answer.decoded, 'shard file')} read"
-    if answer.reused == answer.shard_files > 0:
+    if answer.reused == answer.shard_files > 0 and answer.contents == answer.contents_reused:
         return [
             (f"indexed {answer.batch_id}: an older index covers all {count_text(answer.reused, 'shard file')}{damaged}")
         ]
     suffix = f"; an older index covers the other {answer.reused:,}" if answer.reused else ""
-    return [f"indexed {answer.batch_id}: {scope}, {read}, {human_bytes(answer.bytes)}{suffix}{damaged}"]
+    words = f"words of {count_text(answer.contents - answer.contents_reused, 'file')}"
+    return [f"indexed {answer.batch_id}: {scope}, {words}, {read}, {human_bytes(answer.bytes)}{suffix}{damaged}"]

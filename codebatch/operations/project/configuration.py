@@ -46,7 +46,7 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When the index of a batch is built (SPEC.md "Index"): at the end of `run`, or only by `index build`."""
 
-    build: Literal["run", "never"] = "never"
+    build: Literal["run", "never"] = "run"
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ import msgspec
 
 from codebatch.coordinator.analysis.planning import check_tools, resolve_tasks
 from codebatch.coordinator.analysis.progress_counter import RunScope
-from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
+from codebatch.errors import BatchIncomplete, CodebatchError, InvalidInput
 from codebatch.interchange.reports import UnreadableReport
 from codebatch.model.analysis.imports import (
     IMPORT_BYTES_MAX,
@@ -135,7 +135,7 @@ def _index_batch(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
     listener.phase("indexing")
     try:
         build_index(store, batch, note=listener.note)
-    except StoreError as error:
+    except CodebatchError as error:  # For example, another process has removed the batch.
         listener.note(f"index not updated: {error.message}")
 
 

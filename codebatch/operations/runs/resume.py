@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from codebatch.coordinator.analysis.execution import NOTHING_EXECUTED, RunOutcome
 from codebatch.coordinator.analysis.planning import missing_tools
 from codebatch.coordinator.analysis.progress_counter import RunScope
-from codebatch.errors import InvalidInput, NothingToDo, StoreError
+from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreError
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.operations import PhaseCallback, ignore_note
@@ -155,15 +155,17 @@ class BatchRun(msgspec.Struct, frozen=True):
         return replace(result, name=self.name, name_was=assign_name(store, batch.id, self.name))
 
 
-def finish_run(execution: ExecutionSettings, result: RunResult, listener: Listener) -> RunResult:
+def finish_run(
+    execution: ExecutionSettings, result: RunResult, listener: Listener, snapshot: Snapshot | None = None
+) -> RunResult:
     """Update the index and collect garbage at the end of a run. Return the result unchanged.
 
-    If a signal ended the run, do neither.
+    `snapshot` is the snapshot of the batch, if the caller already has it. If a signal ended the run, do neither.
     """
     if result.executed.signal_status:
         return result
     if execution.configuration.settings.index.build == "run":
-        _index_merged(result, listener)
+        _index_merged(result, listener, snapshot)
     listener.phase("collecting")
     try:
         collected = collect_garbage_after_run(
@@ -177,18 +179,19 @@ def finish_run(execution: ExecutionSettings, result: RunResult, listener: Listen
     return result
 
 
-def _index_merged(result: RunResult, listener: Listener) -> None:
+def _index_merged(result: RunResult, listener: Listener, snapshot: Snapshot | None) -> None:
     """Build the index of a merged batch. Do nothing if nothing was executed and the batch already has an index."""
-    from codebatch.index.generations import list_generations
-    from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
+    from codebatch.index.generations import is_indexed
 
-    is_known = result.executed is NOTHING_EXECUTED and list_generations(result.store, result.batch.id)
+    is_known = result.executed is NOTHING_EXECUTED and is_indexed(result.store, result.batch.id)
     if result.standing.outputs is None or is_known:
         return
+    from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
+
     listener.phase("indexing")
     try:
-        build_index(result.store, result.batch, note=listener.note)
-    except StoreError as error:
+        build_index(result.store, result.batch, note=listener.note, snapshot=snapshot)
+    except CodebatchError as error:  # For example, another process has removed the batch.
         listener.note(f"index not updated: {error.message}")
 
 

@@ -131,4 +131,4 @@ def run_paths(
         work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
         scope = None if state.is_settled_and_merged else make_run_scope(batch, task)
         result = work.do(batch, scope, frozen.snapshot, planner.find_answering)
-    return finish_run(execution, result, listener)
+    return finish_run(execution, result, listener, frozen.snapshot)

@@ -109,10 +109,25 @@ class IndexNarrowing:
             index = self._open_once()
             return () if index is None else index.narrow_frames(output, lookups)
         except StoreError as error:
-            self._index = None
-            hint = f"; {error.hint}" if isinstance(error, CorruptFile) else ""
-            self._warn(f"reading all results, because the index cannot be used: {error.message}{hint}")
+            self._give_up("results", error)
             return ()
+
+    def find_items(self, words: Sequence[bytes], items: int) -> list[int] | None:
+        """Return the numbers of the items whose contents may have all of the words, ascending.
+
+        `items` is the number of all items. If no valid index has words, return None. The caller then reads all files.
+        """
+        try:
+            index = self._open_once()
+            return None if index is None else index.find_items(words, items)
+        except StoreError as error:
+            self._give_up("files", error)
+            return None
+
+    def _give_up(self, what: str, error: StoreError) -> None:
+        self._index = None
+        hint = f"; {error.hint}" if isinstance(error, CorruptFile) else ""
+        self._warn(f"reading all {what}, because the index cannot be used: {error.message}{hint}")
 
     def _open_once(self) -> BatchIndex | None:
         if not self._is_open:

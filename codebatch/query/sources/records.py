@@ -32,8 +32,9 @@ from codebatch.store.snapshots.snapshots import Snapshot
 if TYPE_CHECKING:
     from codebatch.query.sources.parsed_files import ParsedFile
 
-# Maximum number of paths that are looked up one by one. For more paths, all entries are read.
+# Maximum number of paths or items that are looked up one by one. For more of them, all entries are read.
 _FEW_PATHS_MAX = 500
+_FEW_ITEMS_MAX = 100
 
 
 def _merge_by_path(sorted_records: Sequence[Iterable[JsonRecord]]) -> Iterable[JsonRecord]:
@@ -42,6 +43,16 @@ def _merge_by_path(sorted_records: Sequence[Iterable[JsonRecord]]) -> Iterable[J
         return itertools.chain(*sorted_records)
 
     return heapq.merge(*sorted_records, key=path_bytes)
+
+
+@contextlib.contextmanager
+def _unknown_id_if_deleted(batch: BatchDir) -> Iterator[None]:
+    """If the block raises StoreCorrupt because the batch was deleted, raise UnknownId instead."""
+    try:
+        yield
+    except StoreCorrupt:
+        check_batch_exists(batch.files, batch.root)
+        raise
 
 
 class BatchRecords:
@@ -65,7 +76,8 @@ class BatchRecords:
         self._last_object: tuple[str, bytes] | None = None
         self._files: Sequence[ParsedFile] | None = None
         self._objects = functools.cache(store.objects)
-        narrow = None if note is None else IndexNarrowing(store, batch.id, note).narrow
+        self._index = None if note is None else IndexNarrowing(store, batch.id, note)
+        narrow = None if self._index is None else self._index.narrow
         # The source must not hold a reference to this object. Without a reference cycle, all memory is freed with the
         # last reference.
         self._plan = functools.cache(batch.plan)
@@ -84,7 +96,7 @@ class BatchRecords:
     @cached_property
     def items(self) -> list[Entry]:
         """The entries of the items of the batch, in path order."""
-        with self._unknown_id_if_deleted():
+        with _unknown_id_if_deleted(self.batch):
             return plan_items(self.snapshot.entries, self.batch.about.paths)
 
     @property
@@ -201,10 +213,32 @@ class BatchRecords:
         """Return the item number of each path that is an item. Other paths are left out. Raises StoreCorrupt."""
         path_list = list(paths)
         if not self.batch.about.paths and len(path_list) <= _FEW_PATHS_MAX:
-            with self._unknown_id_if_deleted():
+            with _unknown_id_if_deleted(self.batch):
                 return self.snapshot.find_items(path_list)
         items = {entry.path: item for item, entry in enumerate(self.items)}
         return {path: items[path] for path in path_list if path in items}
+
+    def items_with_name(self, *names: str) -> Iterator[tuple[int, Entry]]:
+        """Yield the number and the entry of each item whose content may contain all of the names, in path order.
+
+        A name counts if no ASCII letter, digit or `_` is directly before or after it. Without an index, all items are
+        yielded. Raises StoreCorrupt.
+        """
+        from codebatch.index.words import name_words  # Imported late: few questions need it.
+
+        words = [word for name in names for word in name_words(name)]
+        narrowing = self._index if words else None
+        numbers = None if narrowing is None else narrowing.find_items(words, self.batch.about.items)
+        if numbers is None:
+            yield from enumerate(self.items)
+        elif self.batch.about.paths or len(numbers) > _FEW_ITEMS_MAX:
+            items = self.items
+            yield from ((number, items[number]) for number in numbers)
+        else:
+            for number in numbers:
+                with _unknown_id_if_deleted(self.batch):
+                    (entry,) = self.snapshot.items_between(number, number + 1)
+                yield number, entry
 
     def read_object(self, entry: Entry) -> bytes:
         """Return the content of an entry. Raises ObjectMissing.
@@ -212,7 +246,7 @@ class BatchRecords:
         The last content is cached, because several lines of a file are often shown together.
         """
         if self._last_object is None or self._last_object[0] != entry.object:
-            with self._unknown_id_if_deleted():
+            with _unknown_id_if_deleted(self.batch):
                 self._last_object = entry.object, self._objects().read(entry.object, entry.size)
         return self._last_object[1]
 
@@ -222,12 +256,3 @@ class BatchRecords:
         Raises InvalidInput or StoreCorrupt.
         """
         return self.languages if record_filter.needs_languages(fields) else NO_LANGUAGES
-
-    @contextlib.contextmanager
-    def _unknown_id_if_deleted(self) -> Iterator[None]:
-        """If the block raises StoreCorrupt because the batch was deleted, raise UnknownId instead."""
-        try:
-            yield
-        except StoreCorrupt:
-            check_batch_exists(self.batch.files, self.batch.root)
-            raise
