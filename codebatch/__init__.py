@@ -59,7 +59,18 @@ if TYPE_CHECKING:
         WrongBatchKind,
     )
     from codebatch.interchange.findings import Export
-    from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
+    from codebatch.model.record import (
+        Ast,
+        Diagnostic,
+        Duplicate,
+        Edge,
+        Failure,
+        File,
+        Fingerprints,
+        Metric,
+        Names,
+        Symbol,
+    )
     from codebatch.operations.api.batch import Batch
     from codebatch.operations.api.record_queries import Records
     from codebatch.operations.api.store import Store, open
@@ -67,9 +78,12 @@ if TYPE_CHECKING:
     from codebatch.operations.export.export import make_export
     from codebatch.operations.gate.quality_gate import CheckResult, check
     from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
+    from codebatch.operations.names.callers import Caller
+    from codebatch.operations.names.symbol_impact import SymbolDependent, SymbolImpact
+    from codebatch.operations.names.symbol_overview import SymbolOverview
+    from codebatch.operations.names.symbol_uses import SymbolUse, SymbolUses
     from codebatch.operations.queries.batch_query import Answer
     from codebatch.operations.queries.batches import BatchStatus, ListedBatch, TaskStatus
-    from codebatch.operations.queries.definitions import Caller
     from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
     from codebatch.operations.queries.duplicates import DuplicateBlocks
     from codebatch.operations.queries.file_overview import Overview
@@ -81,6 +95,7 @@ if TYPE_CHECKING:
     from codebatch.operations.runs.run import run
     from codebatch.operations.runs.run_result import RunResult
     from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
+    from codebatch.query.answers.search_coverage import SearchCoverage
     from codebatch.query.answers.summary import Summary
     from codebatch.query.completeness import Completeness
     from codebatch.query.filters.shaping import Groups
@@ -141,6 +156,7 @@ __all__ = [
     "ListedBatch",
     "Listener",
     "Metric",
+    "Names",
     "NoBatch",
     "NotInStore",
     "NothingLeft",
@@ -149,6 +165,7 @@ __all__ = [
     "Overview",
     "Records",
     "RunResult",
+    "SearchCoverage",
     "SnapshotUnstable",
     "SourceUnreadable",
     "Stopped",
@@ -162,6 +179,11 @@ __all__ = [
     "StoreUnwritable",
     "Summary",
     "Symbol",
+    "SymbolDependent",
+    "SymbolImpact",
+    "SymbolOverview",
+    "SymbolUse",
+    "SymbolUses",
     "TaskStatus",
     "ToolMismatch",
     "UnknownId",
@@ -190,7 +212,7 @@ _EXPORTED_NAMES = {
         "UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
     ),
     "interchange.findings": "Export",
-    "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
+    "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Names Symbol",
     "operations.api.batch": "Batch",
     "operations.api.record_queries": "Records",
     "operations.api.store": "open Store",
@@ -198,9 +220,12 @@ _EXPORTED_NAMES = {
     "operations.export.export": "make_export",
     "operations.gate.quality_gate": "check CheckResult",
     "operations.hotspots.hotspots": "Hotspot Hotspots",
+    "operations.names.callers": "Caller",
+    "operations.names.symbol_impact": "SymbolDependent SymbolImpact",
+    "operations.names.symbol_overview": "SymbolOverview",
+    "operations.names.symbol_uses": "SymbolUse SymbolUses",
     "operations.queries.batch_query": "Answer",
     "operations.queries.batches": "BatchStatus ListedBatch TaskStatus",
-    "operations.queries.definitions": "Caller",
     "operations.queries.duplicate_blocks": "DuplicateBlock DuplicateLocation",
     "operations.queries.duplicates": "DuplicateBlocks",
     "operations.queries.file_overview": "Overview",
@@ -212,6 +237,7 @@ _EXPORTED_NAMES = {
     "operations.runs.run": "run",
     "operations.runs.run_result": "RunResult",
     "query.answers.dependencies": "Cycle Dependent FileImport",
+    "query.answers.search_coverage": "SearchCoverage",
     "query.answers.summary": "Summary",
     "query.completeness": "Completeness",
     "query.filters.shaping": "Groups",

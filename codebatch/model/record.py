@@ -133,6 +133,12 @@ class Symbol(BaseRecord, frozen=True, kw_only=True, tag="symbol"):
 
     `parameters` and `decorators` are names in source order. In a notebook, `cell` is the number of the cell, and
     `cell_line` is the line in the cell.
+
+    For types in C#:
+
+    - `type_parameters`: their number. Types with different numbers can have the same name.
+    - `is_partial`: it is declared `partial`, so that other files can declare further parts.
+    - `is_conditional`: it is in a branch of `#if`.
     """
 
     name: str
@@ -145,6 +151,9 @@ class Symbol(BaseRecord, frozen=True, kw_only=True, tag="symbol"):
     end_column: int
     parameters: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
+    type_parameters: int = 0
+    is_partial: bool = False
+    is_conditional: bool = False
     visibility: Visibility = "public"
     cell: int | UnsetType = UNSET
     cell_line: int | UnsetType = UNSET
@@ -158,6 +167,8 @@ class Edge(BaseRecord, frozen=True, kw_only=True, tag="edge"):
 
     - `target`: the path of the imported file. If `resolution` is `external`, it is a name outside the project.
     - `imported`: the name as written in the source.
+    - `implicit`: there is no import. The language makes the name visible, for example because the files belong to the
+      same package.
 
     For imports:
 
@@ -181,8 +192,29 @@ class Edge(BaseRecord, frozen=True, kw_only=True, tag="edge"):
     module_file: str = ""
     type_only: bool = False
     deferred: bool = False
+    implicit: bool = False
     cell: int | UnsetType = UNSET
     cell_line: int | UnsetType = UNSET
+
+
+class Names(BaseRecord, frozen=True, kw_only=True, tag="names"):
+    """The names that a file uses without an import, if its language makes names of other files visible.
+
+    `names` are as written, such as `Price` or `shop.Price`. `lines` has the line of the first use of each name. Names
+    in `local` are also names of local variables or parameters somewhere in the file.
+
+    If the language looks names up in enclosing definitions as written, `scopes` has these definitions for each name.
+    Then a name occurs once for each of its scopes. In Ruby, a scope is the names of classes and modules, separated by
+    blanks, outermost first. If the innermost one has a superclass or includes a module, `<` follows.
+
+    `declared` has the functions that a header in C or C++ declares without a body.
+    """
+
+    names: tuple[str, ...]
+    lines: tuple[int, ...]
+    local: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
 
 
 class Failure(BaseRecord, frozen=True, kw_only=True, tag="failure"):
@@ -240,7 +272,7 @@ class Duplicate(BaseRecord, frozen=True, kw_only=True, tag="duplicate"):
     cell_line: int | UnsetType = UNSET
 
 
-Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast | Fingerprints | Duplicate
+Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast | Fingerprints | Duplicate | Names
 RECORD_TYPES: tuple[type[Record], ...] = (
     File,
     Diagnostic,
@@ -251,6 +283,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Ast,
     Fingerprints,
     Duplicate,
+    Names,
 )
 TAG_BY_TYPE: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for type_ in RECORD_TYPES}
 RECORD_KINDS: tuple[str, ...] = tuple(TAG_BY_TYPE.values())

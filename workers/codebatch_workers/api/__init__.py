@@ -3,7 +3,7 @@
 from codebatch_workers.api import Diagnostic, SourceFile, diagnostic
 """
 
-from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, File, Fingerprints, Metric, Record, Symbol
+from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, File, Fingerprints, Metric, Names, Record, Symbol
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
@@ -20,6 +20,7 @@ __all__ = [
     "FileTask",
     "Fingerprints",
     "Metric",
+    "Names",
     "Project",
     "ProjectTask",
     "Record",

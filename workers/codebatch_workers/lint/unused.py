@@ -1,4 +1,4 @@
-"""Rules about unused and shadowed names, based on bindings.py.
+"""Rules about unused and shadowed names, based on syntax/bindings.py.
 
 The following names count as used, because code outside the file may use them:
 
@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.lint.bindings import BoundName, FileBindings, NameScope, find_bindings
 from codebatch_workers.lint.rule import RuleMatch
+from codebatch_workers.syntax.bindings import BoundName, FileBindings, NameScope, find_used_bindings
 from codebatch_workers.syntax.source import SourceFile
 
 _MODULE_SYNTAX = re.compile(
@@ -40,7 +40,7 @@ def unused_variables(file: SourceFile) -> Iterator[RuleMatch]:
 
 def shadowed_names(file: SourceFile) -> Iterator[RuleMatch]:
     """Yield names that hide a name of an enclosing scope. The hidden name is defined before, or it is a function."""
-    resolved = find_bindings(file)
+    resolved = find_used_bindings(file)
     for scope, definition in _sorted_definitions(resolved):
         if definition.kind == "type_parameter" or scope.is_type:
             continue
@@ -57,7 +57,7 @@ def shadowed_names(file: SourceFile) -> Iterator[RuleMatch]:
 
 
 def _iter_unused(file: SourceFile) -> Iterator[BoundName]:
-    resolved = find_bindings(file)
+    resolved = find_used_bindings(file)
     if resolved is None or file.path.endswith((b".d.ts", b".d.mts", b".d.cts")) or b"eval(" in file.utf8:
         return
     is_module = bool(_MODULE_SYNTAX.search(file.utf8))

@@ -15,6 +15,7 @@ from codebatch_workers.symbols.imported_names import (
     node_text,
 )
 from codebatch_workers.symbols.named_files import lua_imports, php_imports, ruby_imports
+from codebatch_workers.syntax.names import strip_generics
 
 
 def python_imports(node: Node, utf8: bytes) -> list[ImportedName]:
@@ -115,7 +116,7 @@ def rust_imports(node: Node, utf8: bytes) -> list[ImportedName]:
         name = node.child_by_field_name("name")
         if name is None:
             return []
-        target = "::".join(["self", *_modules_around(node, utf8), node_text(name, utf8)])
+        target = "::".join(["self", *modules_around(node, utf8), node_text(name, utf8)])
         files = _module_files(node, name, utf8)
         if not files:
             return [ImportedName(target, name, None, is_module=True)]
@@ -135,13 +136,13 @@ def rust_imports(node: Node, utf8: bytes) -> list[ImportedName]:
         )
     leaves = _rust_imported_names(node, utf8)
     if any(leaf.target.startswith(("self", "super")) for leaf in leaves):
-        inner = _modules_around(node, utf8)
+        inner = modules_around(node, utf8)
         if inner:
-            return [msgspec.structs.replace(leaf, target=_from_file(leaf.target, inner)) for leaf in leaves]
+            return [msgspec.structs.replace(leaf, target=path_from_file(leaf.target, inner)) for leaf in leaves]
     return leaves
 
 
-def _modules_around(node: Node, utf8: bytes) -> list[str]:
+def modules_around(node: Node, utf8: bytes) -> list[str]:
     """Return the names of the inline modules that contain a node, outermost first."""
     names = (module.child_by_field_name("name") for module in _module_nodes_around(node))
     return [node_text(name, utf8) for name in names if name is not None]
@@ -166,7 +167,7 @@ def _module_nodes_around(node: Node) -> list[Node]:
 _NESTED_MODULES_MAX = 128
 
 
-def _from_file(target: str, inner: list[str]) -> str:
+def path_from_file(target: str, inner: list[str]) -> str:
     """Convert a path that is relative to an inner module to a path that is relative to the file's own module.
 
     `inner` are the names of the modules from the file's own module to the inner module.
@@ -268,6 +269,32 @@ def kotlin_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     return [ImportedName(f"{node_text(name, utf8)}{star}", name, None)]
 
 
+_PLAIN_USING = re.compile(rb"using ([A-Za-z_][\w.]*);")
+
+
+def csharp_imports(node: Node, utf8: bytes) -> list[ImportedName]:
+    """Return the target of a C# `using`: `N` for `using N`, and `N.T` for `using static N.T` and `using A = N.T<int>`.
+
+    An alias binds its name. `global using N` binds `N`, because it applies to the whole project.
+    """
+    plain = _PLAIN_USING.match(utf8, node.start_byte, node.end_byte)
+    if plain is not None:
+        return [ImportedName(plain[1].decode("utf-8", "replace"), node, None)]
+    children = [child for child in node.named_children if child.type != "comment"]
+    if not children or children[-1].type not in (
+        "identifier",
+        "qualified_name",
+        "generic_name",
+        "alias_qualified_name",
+    ):
+        return []
+    target = children[-1]
+    name = strip_generics(node_text(target, utf8).encode()).decode().removeprefix("global::")
+    is_global = any(child.type == "global" for child in node.children)
+    alias = node.child_by_field_name("name")
+    return [ImportedName(name, target, alias or (target if is_global else None))]
+
+
 def scala_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the targets of a Scala import: `a.B`, `a.C` and `e.*` for `import a.{B, C => D}, e._`."""
     names: list[ImportedName] = []
@@ -296,9 +323,16 @@ def _scala_imported_names(prefix: str, leaf: Node | None, utf8: bytes) -> list[I
     return [ImportedName(prefix + last, name, None)]
 
 
+def swift_imports(node: Node, utf8: bytes) -> list[ImportedName]:
+    """Return the module of a Swift import, or the definition in it: `import struct A.B` has the target `A.B`."""
+    name = next((child for child in node.named_children if child.type == "identifier"), None)
+    return [] if name is None else [ImportedName(node_text(name, utf8), name, None)]
+
+
 IMPORTS_BY_LANGUAGE: dict[str, ImportsReader] = {
     "c": c_imports,
     "cpp": c_imports,
+    "csharp": csharp_imports,
     "go": go_imports,
     "java": java_imports,
     "javascript": javascript_imports,
@@ -309,6 +343,7 @@ IMPORTS_BY_LANGUAGE: dict[str, ImportsReader] = {
     "ruby": ruby_imports,
     "rust": rust_imports,
     "scala": scala_imports,
+    "swift": swift_imports,
     "tsx": javascript_imports,
     "typescript": javascript_imports,
 }

@@ -127,7 +127,7 @@ def php_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     r"""Return the targets of a PHP import.
 
     They are `A\B` and `A\C` for `use A\{B, C as D}`, and `a.php` for `require "a.php"`. With `__DIR__`, the target is
-    `./a.php`.
+    `./a.php`. Only an alias (`as`) is bound: any other name is the last one of its target.
     """
     if node.type != "namespace_use_declaration":
         file = _php_file(_strip_comments(node, utf8, _PHP_FILE_BYTES_MAX))
@@ -137,9 +137,13 @@ def php_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     prefix = f"{node_text(namespace, utf8)}\\" if group is not None and namespace is not None else ""
     if len(prefix) > PREFIX_CHARS_MAX:
         return []
-    names = [clause.named_children[0] for clause in (group or node).named_children if clause.named_child_count]
+    clauses = [
+        (clause.named_children[0], clause.child_by_field_name("alias"))
+        for clause in (group or node).named_children
+        if clause.named_child_count
+    ]
     return [
-        ImportedName((prefix + node_text(name, utf8)).lstrip("\\"), name, None)
-        for name in names
+        ImportedName((prefix + node_text(name, utf8)).lstrip("\\"), name, alias)
+        for name, alias in clauses
         if name.type in ("name", "qualified_name")
     ]

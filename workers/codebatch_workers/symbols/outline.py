@@ -13,7 +13,7 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     function       a function in metrics; without `def`, also a scope without a name
     accessor       a function that is not a symbol and has the name of its owner: a getter, an operator
     block          a scope without a name that is not a function in metrics (closures)
-    impl           Rust's `impl`: a scope that defines nothing
+    impl           Rust's `impl` and Swift's `extension`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
     call           a callee; `tail` is the last name of a callee, whose other names are before it
     source, bound  the target of an import, and a name that it binds, if the statement needs no further analysis
@@ -39,6 +39,7 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch.model.record import Edge, Symbol, SymbolType
+from codebatch_workers.symbols.csharp_types import OTHER_DECLARATION, type_declarations
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition, find_macros
 from codebatch_workers.symbols.parameters_and_visibility import (
     VISIBILITY_RULES,
@@ -83,6 +84,10 @@ _TRAILING_BYTES = _BLANK_BYTES | frozenset(b";\\")
 
 _CONSTANT_NAME = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
+
+
+# The scope of a macro: in C and C++, macros do not belong to the definition around them.
+_FILE_SCOPE = EnclosingScope("", "file")
 
 
 class _EnclosingNode(msgspec.Struct, frozen=True, gc=False):
@@ -268,7 +273,7 @@ class ScopeDefinitions:
                 start, minus_end, "property", DeclaredName(-1, start, "property", "", text)
             )
         for node in self.captures.get("impl", ()):
-            type_node = node.child_by_field_name("type")
+            type_node = node.child_by_field_name("type") or node.child_by_field_name("name")
             if type_node is not None:
                 owner = strip_generics(self.utf8[type_node.start_byte : type_node.end_byte][:NAME_BYTES_MAX]).decode(
                     "utf-8", "replace"
@@ -417,7 +422,7 @@ class ScopeDefinitions:
             self.definitions = {start: symbol for start, symbol in self.definitions.items() if start not in bodies}
         for macro in macros_found:
             self.definitions.pop(macro.start, None)
-            self._add_symbol(DeclaredName(macro.start, macro.name_end, "macro", ""), "macro", self.scopes[0], macro.end)
+            self._add_symbol(DeclaredName(macro.start, macro.name_end, "macro", ""), "macro", _FILE_SCOPE, macro.end)
         return bodies
 
     def _property_functions(self) -> set[int]:
@@ -441,6 +446,7 @@ class ScopeDefinitions:
         starts = sorted(self.definitions)
         parameters = self._parameters_by_offset()
         decorators = decorator_names(self.captures, self.utf8, starts, self._is_in_javascript_method)
+        declarations = type_declarations(self.captures, self.utf8, starts) if self.language == "csharp" else {}
         keywords = keyword_visibilities(self.captures, self.utf8, starts)
         sections = AccessSections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
         kinds = {definition.qualified: definition.symbol_type for definition in self.definitions.values()}
@@ -460,6 +466,7 @@ class ScopeDefinitions:
                 column, end_column = start - lines[line - 1] + 1, end - lines[end_line - 1] + 1
             else:
                 column, end_column = position(start)[1], position(end)[1]
+            declaration = declarations.get(start, OTHER_DECLARATION)
             symbols.append(
                 Symbol(
                     path=path,
@@ -474,6 +481,9 @@ class ScopeDefinitions:
                     end_column=end_column,
                     parameters=parameters.get(start, ()),
                     decorators=decorators.get(start, ()),
+                    type_parameters=declaration.type_parameters,
+                    is_partial=declaration.is_partial,
+                    is_conditional=declaration.is_conditional,
                     visibility=visibility,
                 )
             )

@@ -41,6 +41,7 @@ _VISIBILITY_BY_KEYWORD: Mapping[bytes, Visibility] = {
     b"pub": "public",
     b"protected": "protected",
     b"private": "private",
+    b"fileprivate": "private",
     b"static": "private",
 }
 _ALWAYS_PUBLIC_TYPES = frozenset({"import", "module"})

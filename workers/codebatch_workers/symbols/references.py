@@ -17,18 +17,15 @@ from codebatch_workers.symbols.inner_names import is_inner_name
 from codebatch_workers.symbols.macros import find_macros
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
-from codebatch_workers.syntax.names import NAMES_BY_LANGUAGE
+from codebatch_workers.syntax.names import NAME_NODE_TYPE, NAMES_BY_LANGUAGE
 from codebatch_workers.syntax.source import SourceFile
 
-_NAME_NODE_TYPE = re.compile(r"identifier|name|constant|variable")
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
 # In Rust, the lifetime or label `'name` is not an occurrence of `name`.
 _LIFETIME_NODES = frozenset({"label", "lifetime"})
 _NODES_WITHOUT_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
-# In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer words.
-# Such a file need not be parsed.
-_NOT_AFTER_WORD, _NOT_BEFORE_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
+_WORD_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _CALLEE_CAPTURES = ("call", "tail", "macro", "element", "decorator")
 
 
@@ -40,9 +37,8 @@ def find_references(
     `role` is `definition`, `import`, `call` or `reference`. A file without a tree has no occurrences. `calls` are the
     recorded calls of the name, as in `call_references` (calls.py). If `calls` are given, most files need not be parsed.
     """
-    word = re.compile(_NOT_AFTER_WORD + re.escape(name.encode("utf-8")) + _NOT_BEFORE_WORD)
-    spans = [match.span() for match in word.finditer(file.utf8)] if file.language in NAMES_BY_LANGUAGE else []
-    if not spans or not file.is_parsed:
+    spans = _name_spans(file, name)
+    if not spans:
         return
     from_records = None if calls is None else call_references(file, spans, calls)
     for start, end, role, scope in from_records or _find_in_tree(file, name, spans):
@@ -56,6 +52,34 @@ def find_references(
             "role": role,
             "scope": scope,
         }
+
+
+def find_occurrences(file: SourceFile, name: str) -> Iterator[NameReference]:
+    """Yield each occurrence of a name in text order, as `find_references` does, by its offsets in the UTF-8 text."""
+    spans = _name_spans(file, name)
+    if spans:
+        yield from _find_in_tree(file, name, spans)
+
+
+def _name_spans(file: SourceFile, name: str) -> list[tuple[int, int]]:
+    """Return all places of a name in the text of a file. Without a tree, a file has none.
+
+    In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer
+    words. Such a file need not be parsed.
+    """
+    if file.language not in NAMES_BY_LANGUAGE:
+        return []
+    utf8, word = file.utf8, name.encode("utf-8")
+    spans: list[tuple[int, int]] = []
+    start = utf8.find(word)
+    while start >= 0:
+        end = start + len(word)
+        is_after_word = start > 0 and utf8[start - 1] in _WORD_CHARACTERS
+        is_before_word = end < len(utf8) and utf8[end] in _WORD_CHARACTERS
+        if not is_after_word and not is_before_word:
+            spans.append((start, end))
+        start = utf8.find(word, start + 1)
+    return spans if spans and file.is_parsed else []
 
 
 def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) -> Iterator[NameReference]:
@@ -138,7 +162,7 @@ def _is_name_node(node: Node) -> bool:
         return node.parent is not None and node.parent.type in _WORD_PARENTS
     if node.parent is not None and node.parent.type in _LIFETIME_NODES and (node.parent.text or b"").startswith(b"'"):
         return False
-    return node.is_named and node.child_count == 0 and _NAME_NODE_TYPE.search(node.type) is not None
+    return node.is_named and node.child_count == 0 and NAME_NODE_TYPE.search(node.type) is not None
 
 
 def _is_command_name(node: Node) -> bool:

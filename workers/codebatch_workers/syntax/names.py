@@ -26,6 +26,9 @@ class DeclaredName(msgspec.Struct, frozen=True, gc=False):
 
 NamesReader = Callable[["Node", SymbolType, bytes], list[DeclaredName]]
 
+NAME_NODE_TYPE = re.compile(r"identifier|name|constant|variable")
+"""The types of nodes that are names, if they have no children."""
+
 # A longer name is data.
 NAME_BYTES_MAX = 512
 

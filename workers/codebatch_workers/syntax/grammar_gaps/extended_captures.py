@@ -89,13 +89,24 @@ def _enclosing_c_captures(captures: dict[str, list[Node]], utf8: bytes) -> Mappi
         parent = node.parent
         if parent is None:
             continue
-        if parent.type in _STATIC_DECLARATIONS and utf8.startswith(b"static", node.start_byte):
+        is_static = parent.type in _STATIC_DECLARATIONS and utf8.startswith(b"static", node.start_byte)
+        if is_static and not _is_prototype(parent):
             hidden.append(node)
         if parent.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
             externs[parent.id] = parent  # A declaration is added once, even if it repeats `extern`.
     declared = [node for declaration in externs.values() for node in declaration.children_by_field_name("declarator")]
     added = {"parameter": parameters, "visibility": hidden, "declared": declared}
     return {**captures, **{name: nodes for name, nodes in added.items() if nodes}}
+
+
+def _is_prototype(declaration: Node) -> bool:
+    """Return whether a declaration only declares a function: `static int f(void);`."""
+    declarator = declaration.child_by_field_name("declarator") if declaration.type == "declaration" else None
+    while declarator is not None and declarator.type == "pointer_declarator":
+        declarator = declarator.child_by_field_name("declarator")
+    name = declarator.child_by_field_name("declarator") if declarator is not None else None
+    is_function = declarator is not None and declarator.type == "function_declarator"
+    return is_function and name is not None and name.type == "identifier"
 
 
 def _body_type(typedef: Node) -> str:

@@ -14,6 +14,7 @@ from tree_sitter import Node, Query, QueryCursor
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, has_grammar, load_grammar
+from codebatch_workers.syntax.names import NAME_NODE_TYPE
 from codebatch_workers.syntax.patterns.matching import PatternMatcher, TooManySteps
 from codebatch_workers.syntax.patterns.queries import read_query, required_literals
 from codebatch_workers.syntax.patterns.reading import PatternError, PatternNode, read_pattern
@@ -48,12 +49,15 @@ class SyntaxMatch(NamedTuple):
 class SyntaxFinder(NamedTuple):
     """A search for one query or pattern in one language. `names` are the names of its captures.
 
+    `identifiers` are identifiers that every match contains. For a query, they are unknown, so there are none.
+
     `find` yields the matches in a file, sorted by their start. If several begin at the same offset, the longest is
     first. `find` raises TooManySteps.
     """
 
     language: str
     literals: tuple[bytes, ...]
+    identifiers: tuple[str, ...]
     names: tuple[str, ...]
     find: Callable[[SourceFile], Iterator[SyntaxMatch]]
 
@@ -93,7 +97,7 @@ def query_finder(text: str, language: str) -> SyntaxFinder:
         yield from sorted(places.values(), key=_match_order)
 
     names = tuple(query.capture_name(index) for index in range(query.capture_count))
-    return SyntaxFinder(language, required_literals(query, text), names, find)
+    return SyntaxFinder(language, required_literals(query, text), (), names, find)
 
 
 def pattern_finder(text: str, language: str) -> SyntaxFinder:
@@ -113,7 +117,7 @@ def pattern_finder(text: str, language: str) -> SyntaxFinder:
             yield SyntaxMatch(node.start_byte, node.end_byte, captures)
 
     names = dict.fromkeys(node.name for node in pattern.iter_nodes() if node.name)
-    return SyntaxFinder(language, _required_literals(pattern), tuple(names), find)
+    return SyntaxFinder(language, _required_literals(pattern), _required_identifiers(pattern), tuple(names), find)
 
 
 def _query_for(pattern: PatternNode, language: str) -> Query:
@@ -129,6 +133,12 @@ def _required_literals(pattern: PatternNode) -> tuple[bytes, ...]:
     """
     texts = {node.text for node in pattern.iter_nodes() if _is_literal(node)}
     return tuple(sorted(texts, key=lambda text: (-len(text), text))[:_LITERALS_MAX])
+
+
+def _required_identifiers(pattern: PatternNode) -> tuple[str, ...]:
+    """Return identifiers that every file with a match contains. They are never a part of a longer word."""
+    nodes = (node for node in pattern.iter_nodes() if node.text and node.is_named)
+    return tuple(dict.fromkeys(node.text.decode() for node in nodes if NAME_NODE_TYPE.search(node.kind)))
 
 
 def _is_literal(node: PatternNode) -> bool:

@@ -15,6 +15,10 @@
 (preproc_include) @import
 ((preproc_call directive: (preproc_directive) @_directive) @import (#match? @_directive "^#\\s*import$"))
 (call_expression function: (_) @call)
+(initializer_list (identifier) @use)
+(initializer_pair value: (identifier) @use)
+(argument_list (identifier) @use)
+(pointer_expression argument: (identifier) @use)
 
 [(if_statement) (conditional_expression) (for_statement) (while_statement) (do_statement)] @branch
 (else_clause) @else

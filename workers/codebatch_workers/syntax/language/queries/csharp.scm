@@ -28,6 +28,23 @@
 (base_list (_) @base)
 (invocation_expression function: (_) @call)
 (object_creation_expression type: (_) @call)
+; Names of types, and the first names of chains that may begin with a type.
+(_ type: [(identifier) (generic_name) (qualified_name)] @use)
+(_ returns: [(identifier) (generic_name) (qualified_name)] @use)
+(type_argument_list [(identifier) (generic_name) (qualified_name)] @use)
+(as_expression right: [(identifier) (generic_name) (qualified_name)] @use)
+(attribute name: (_) @attribute)
+(member_access_expression expression: [(identifier) (generic_name)] @owner)
+(constant_pattern (identifier) @owner)
+(type_parameter name: (identifier) @local)
+(preproc_if) @conditional
+[
+  (class_declaration (type_parameter_list) @type_parameters)
+  (struct_declaration (type_parameter_list) @type_parameters)
+  (interface_declaration (type_parameter_list) @type_parameters)
+  (record_declaration (type_parameter_list) @type_parameters)
+  (delegate_declaration (type_parameter_list) @type_parameters)
+]
 
 [
   (if_statement) (conditional_expression)

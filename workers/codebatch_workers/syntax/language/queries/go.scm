@@ -18,6 +18,14 @@
 (interface_type (type_elem . (_) @base .))
 (call_expression function: (_) @call)
 
+(parameter_declaration name: (identifier) @local)
+(variadic_parameter_declaration name: (identifier) @local)
+(type_parameter_declaration name: (identifier) @local)
+(short_var_declaration left: (expression_list (identifier) @local))
+(range_clause left: (expression_list (identifier) @local))
+(receive_statement left: (expression_list (identifier) @local))
+(type_switch_statement alias: (expression_list (identifier) @local))
+
 (function_declaration parameters: (parameter_list [
   (parameter_declaration name: (identifier) @parameter)
   (parameter_declaration !name) @parameter

@@ -25,6 +25,38 @@
 (extends_interfaces (type_list (_) @base))
 (method_invocation name: (identifier) @tail)
 (object_creation_expression type: (_) @call)
+[
+  (array_creation_expression type: (type_identifier) @use)
+  (array_type element: (type_identifier) @use)
+  (cast_expression type: (type_identifier) @use)
+  (catch_type (type_identifier) @use)
+  (class_literal (type_identifier) @use)
+  (enhanced_for_statement type: (type_identifier) @use)
+  (field_declaration type: (type_identifier) @use)
+  (formal_parameter type: (type_identifier) @use)
+  (generic_type . (type_identifier) @use)
+  (instanceof_expression right: (type_identifier) @use)
+  (local_variable_declaration type: (type_identifier) @use)
+  (method_declaration type: (type_identifier) @use)
+  (record_pattern . (identifier) @use)
+  (record_pattern_component (type_identifier) @use)
+  (resource type: (type_identifier) @use)
+  (spread_parameter (type_identifier) @use)
+  (throws (type_identifier) @use)
+  (type_arguments (type_identifier) @use)
+  (type_bound (type_identifier) @use)
+  (type_list (type_identifier) @use)
+  (type_pattern (type_identifier) @use)
+  (wildcard (type_identifier) @use)
+]
+(scoped_type_identifier) @use
+[(marker_annotation name: (_) @use) (annotation name: (_) @use)]
+(method_invocation object: [(identifier) (field_access)] @use)
+(field_access object: [(identifier) (field_access)] @use)
+(method_reference . [(identifier) (field_access)] @use)
+(type_parameter (type_identifier) @local)
+(formal_parameter name: (identifier) @local)
+(variable_declarator name: (identifier) @local)
 
 [
   (if_statement) (ternary_expression)

@@ -29,6 +29,20 @@
 (delegation_specifier (constructor_invocation (user_type) @base))
 (delegation_specifier (user_type) @base)
 (call_expression . (_) @call)
+(user_type) @use
+(navigation_expression . (identifier) @use)
+[
+  (value_argument (identifier) @use)
+  (property_declaration (identifier) @use)
+  (function_body (identifier) @use)
+  (binary_expression (identifier) @use)
+  (when_entry condition: (identifier) @use)
+  (callable_reference (identifier) @use)
+]
+(type_parameter (identifier) @local)
+(parameter (identifier) @local)
+(class_parameter (identifier) @local)
+(variable_declaration (identifier) @local)
 
 (function_declaration (function_value_parameters (parameter) @parameter))
 (secondary_constructor (function_value_parameters (parameter) @parameter))
@@ -44,3 +58,11 @@
 ((labeled_expression (label) @_label) @jump (#any-of? @_label "break@" "continue@"))
 
 [(line_comment) (block_comment)] @comment
+
+[
+  (class_declaration (modifiers (visibility_modifier) @visibility))
+  (object_declaration (modifiers (visibility_modifier) @visibility))
+  (function_declaration (modifiers (visibility_modifier) @visibility))
+  (property_declaration (modifiers (visibility_modifier) @visibility))
+  (type_alias (modifiers (visibility_modifier) @visibility))
+]

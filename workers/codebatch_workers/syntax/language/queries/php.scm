@@ -24,7 +24,15 @@
 (member_call_expression name: (name) @tail)
 (nullsafe_member_call_expression name: (name) @tail)
 (scoped_call_expression name: (name) @tail)
-(object_creation_expression . [(name) (qualified_name)] @call)
+(object_creation_expression . [(name) (qualified_name)] @call @use)
+(object_creation_expression . (relative_name) @use)
+(named_type (_) @use)
+(scoped_call_expression scope: [(name) (qualified_name) (relative_name)] @use)
+(scoped_property_access_expression scope: [(name) (qualified_name) (relative_name)] @use)
+(class_constant_access_expression . [(name) (qualified_name) (relative_name)] @use)
+(binary_expression operator: "instanceof" right: [(name) (qualified_name) (relative_name)] @use)
+(attribute [(name) (qualified_name) (relative_name)] @use)
+(use_declaration [(name) (qualified_name) (relative_name)] @use)
 
 [
   (if_statement) (conditional_expression)

@@ -13,6 +13,7 @@
 (rest_assignment (constant) @name.constant)
 
 (superclass (_) @base)
+[(constant) (scope_resolution)] @use
 (call method: (_) @tail)
 ((call !receiver method: (identifier) @_name) @import (#any-of? @_name "require" "require_relative" "load" "autoload"))
 

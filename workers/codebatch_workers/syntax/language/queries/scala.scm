@@ -23,6 +23,29 @@
 (extends_clause type: (_) @base)
 (call_expression function: (_) @call)
 (instance_expression . (_) @call)
+[
+  (_ type: (type_identifier) @use)
+  (_ return_type: (type_identifier) @use)
+  (annotation name: (type_identifier) @use)
+  (compound_type (type_identifier) @use)
+  (function_type (type_identifier) @use)
+  (infix_type (type_identifier) @use)
+  (parameter_types (type_identifier) @use)
+  (self_type (type_identifier) @use)
+  (tuple_type (type_identifier) @use)
+  (type_arguments (type_identifier) @use)
+]
+[(stable_type_identifier) (stable_identifier)] @use
+(field_expression value: (identifier) @use)
+(arguments (identifier) @use)
+(case_clause pattern: (identifier) @use)
+(infix_expression left: (identifier) @use)
+(infix_expression right: (identifier) @use)
+(type_parameters name: (identifier) @local)
+(parameter name: (identifier) @local)
+(class_parameter name: (identifier) @local)
+(val_definition pattern: (identifier) @local)
+(var_definition pattern: (identifier) @local)
 
 (function_definition (parameters (parameter) @parameter))
 

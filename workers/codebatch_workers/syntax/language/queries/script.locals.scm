@@ -1,4 +1,4 @@
-; Scopes, definitions and references of JavaScript and TypeScript. lint/bindings.py defines the capture names.
+; Scopes, definitions and references of JavaScript and TypeScript. syntax/bindings.py defines the capture names.
 
 [
   (program) (class_declaration) (class)

@@ -1,6 +1,7 @@
 ; Captures of Swift. symbols/outline.py defines the capture names.
 
-(class_declaration declaration_kind: ["class" "actor" "extension"]) @def.class
+(class_declaration declaration_kind: ["class" "actor"]) @def.class
+(class_declaration declaration_kind: "extension") @impl
 (class_declaration declaration_kind: "struct") @def.struct
 (class_declaration declaration_kind: "enum") @def.enum
 (protocol_declaration) @def.interface
@@ -22,6 +23,10 @@
 (import_declaration) @import
 (inheritance_specifier inherits_from: (_) @base)
 (call_expression . (_) @call)
+(user_type) @use
+(navigation_expression target: (simple_identifier) @use)
+(type_parameter (type_identifier) @local)
+(visibility_modifier) @visibility
 
 (function_declaration (parameter) @parameter)
 (init_declaration (parameter) @parameter)

@@ -18,5 +18,7 @@
 (enum_declaration name: (_) @definition.variable)
 (internal_module name: (identifier) @definition.variable)
 (ambient_declaration) @ambient
+; `using a = f()`, as the grammar parses it.
+(assignment_expression "using" left: (identifier) @definition.variable)
 
 (type_identifier) @reference

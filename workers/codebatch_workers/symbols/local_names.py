@@ -1,0 +1,228 @@
+"""Local variables and parameters of a file, and their types as far as the code states them.
+
+A name is local if its innermost binding is a variable or parameter of a function. The type of a local is its declared
+type, or the class of which its only assigned value is constructed. Functions and imports in a function are not local
+variables: the code that resolves uses finds them by their scope.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from tree_sitter import Node
+
+from codebatch_workers.symbols.go_types import go_type
+from codebatch_workers.symbols.rust_types import rust_type
+from codebatch_workers.syntax.bindings import BoundName, FileBindings, NameScope, find_bindings
+from codebatch_workers.syntax.names import NAME_BYTES_MAX, strip_generics
+from codebatch_workers.syntax.source import SourceFile
+
+UNKNOWN_TYPE = "?"
+
+_LOCAL_KINDS = frozenset({"variable", "parameter", "var", "own", "type_parameter"})
+# Languages in which a block sees a variable only after its declaration.
+_SEQUENTIAL_LANGUAGES = frozenset({"c", "cpp", "csharp", "go", "java", "kotlin", "rust", "scala", "swift"})
+_OWN_OBJECT_NAMES = frozenset({b"cls", b"self", b"this"})
+# Words in place of a type for which the compiler infers the type.
+_INFERRED_TYPES = frozenset({b"auto", b"var", b"val", b"let"})
+_TYPE_NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w.:\\\x80-\xff]*\Z")
+_TYPE_FIELDS = ("type", "return_type")
+_VALUE_FIELDS = ("value", "right")
+_DECLARATION_LEVELS_MAX = 3
+# Declarations in Go and Rust. The names that they bind are visible behind them.
+_DECLARATIONS = frozenset(
+    {
+        "const_spec",
+        "let_condition",
+        "let_declaration",
+        "parameter_list",
+        "range_clause",
+        "receive_statement",
+        "short_var_declaration",
+        "var_spec",
+    }
+)
+# The nodes that construct an object, with the field that names its class.
+_CONSTRUCTIONS: Mapping[str, str] = {
+    "composite_literal": "type",
+    "instance_expression": "",
+    "new_expression": "constructor",
+    "object_creation_expression": "type",
+    "struct_expression": "name",
+}
+# Languages in which a call of a name with a capital letter constructs an object.
+_LANGUAGES_WITH_CONSTRUCTOR_CALLS = frozenset({"python", "kotlin", "scala", "swift"})
+_CAPITAL_NAME = re.compile(rb"(?:[\w]+\.)*[A-Z]\w*\Z")
+
+
+class LocalNames:
+    """The local variables and parameters of a file. A language without a locals query has none."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        self._bindings: FileBindings | None = find_bindings(file)
+        self._is_sequential = file.language in _SEQUENTIAL_LANGUAGES
+        scopes = self._bindings.scopes[1:] if self._bindings is not None else ()
+        self._names = frozenset(name for scope in scopes for name in scope.names)
+        self._types: dict[int, str] = {}
+
+    def receiver(self, offset: int, name: bytes) -> str:
+        """Return the type of a local variable that is used at an offset, or UNKNOWN_TYPE if its type is unknown.
+
+        Return the empty string if the name is not a local variable.
+        """
+        if name not in self._names or self._bindings is None or name in _OWN_OBJECT_NAMES:
+            return ""
+        if not self._is_sequential:
+            bound = self._bindings.find_definitions(offset, name)
+            if bound is None or bound[0].parent is None or bound[0].is_class:
+                return ""
+            return self._type_of(bound[1]) if bound[1][0].kind in _LOCAL_KINDS else ""
+        scope: NameScope | None = self._bindings.scope_at(offset)
+        while scope is not None and scope.parent is not None:
+            visible = () if scope.is_class else scope.names.get(name, ())
+            found = [definition for definition in visible if _is_visible(definition, offset)][-1:]
+            if found:
+                return self._type_of(found) if found[0].kind in _LOCAL_KINDS else ""
+            scope = scope.parent
+        return ""
+
+    def definition(self, offset: int, name: bytes, kinds: frozenset[str]) -> BoundName | None:
+        """Return the innermost definition of a local name of some kinds that a use at an offset sees."""
+        if name not in self._names or self._bindings is None:
+            return None
+        scope: NameScope | None = self._bindings.scope_at(offset)
+        while scope is not None and scope.parent is not None:
+            found = [
+                definition
+                for definition in scope.names.get(name, ())
+                if definition.start <= offset and definition.kind in kinds
+            ]
+            if found:
+                return found[-1]
+            scope = scope.parent
+        return None
+
+    def _type_of(self, definitions: list[BoundName]) -> str:
+        types = {self._type_of_one(definition) for definition in definitions}
+        return types.pop() if len(types) == 1 else UNKNOWN_TYPE
+
+    def _type_of_one(self, definition: BoundName) -> str:
+        if definition.kind == "type_parameter":
+            return UNKNOWN_TYPE
+        if definition.start not in self._types:
+            self._types[definition.start] = (
+                declared_type(definition.node, self._file.utf8, self._file.language) or UNKNOWN_TYPE
+            )
+        return self._types[definition.start]
+
+
+def _is_visible(definition: BoundName, offset: int) -> bool:
+    """Return whether a definition in a sequential language precedes an offset. Its own value does not see it."""
+    if definition.start >= offset:
+        return definition.start == offset
+    node: Node | None = definition.node
+    for _ in range(_DECLARATION_LEVELS_MAX):
+        node = None if node is None else node.parent
+        if node is None:
+            break
+        if node.type in _DECLARATIONS:
+            return node.end_byte <= offset
+        value = node.child_by_field_name("value") if node.type == "type_switch_statement" else None
+        if value is not None:
+            return value.end_byte <= offset
+    return True
+
+
+def declared_type(name: Node, utf8: bytes, language: str) -> str:
+    """Return the declared type of a name, or the class of which its value is constructed, as written.
+
+    Type arguments are left out. Return an empty string if the code states no type, or not the type of a single object.
+    """
+    reader = _TYPE_READERS.get(language)
+    return _type_by_fields(name, utf8, language) if reader is None else reader(name, utf8)
+
+
+def _type_by_fields(name: Node, utf8: bytes, language: str) -> str:
+    """Return the type in the fields of the nodes around a name, or the class of which its value is constructed."""
+    node: Node | None = name
+    constructed = ""
+    for _ in range(_DECLARATION_LEVELS_MAX):
+        if node is None:
+            break
+        for field in _TYPE_FIELDS:
+            type_node = node.child_by_field_name(field)
+            if type_node is not None and type_node.start_byte != name.start_byte:
+                text = _type_text(type_node, utf8)
+                if text:
+                    return text
+        for field in _VALUE_FIELDS:
+            value = node.child_by_field_name(field)
+            if value is not None and not constructed:
+                if value.start_byte <= name.start_byte < value.end_byte:
+                    return ""
+                constructed = _constructed_class(value, utf8, language)
+        node = node.parent
+    return constructed
+
+
+def _kotlin_type(name: Node, utf8: bytes) -> str:
+    """Return the type after a parameter or variable in Kotlin, or the class of which its value is constructed."""
+    following = name.next_named_sibling
+    if following is None and name.parent is not None and name.parent.type == "variable_declaration":
+        value = name.parent.next_named_sibling
+        return "" if value is None else _constructed_class(value, utf8, "kotlin")
+    if following is not None and following.type == "nullable_type" and following.named_children:
+        following = following.named_children[0]
+    return _type_text(following, utf8) if following is not None and following.type == "user_type" else ""
+
+
+def _swift_type(name: Node, utf8: bytes) -> str:
+    """Return the type after a parameter or variable in Swift, or the class of which its value is constructed."""
+    parent = name.parent
+    declared = name if parent is None or parent.type != "pattern" else parent
+    following = declared.next_named_sibling
+    if following is not None and following.type == "type_annotation" and following.named_children:
+        following = following.named_children[-1]
+    elif following is not None and parent is not None and parent.type == "pattern":
+        if following.type == "constructor_expression" and following.named_children:
+            following = following.named_children[0]
+        else:
+            return _constructed_class(following, utf8, "swift")
+    if following is not None and following.type == "optional_type" and following.named_children:
+        following = following.named_children[0]
+    return _type_text(following, utf8) if following is not None and following.type == "user_type" else ""
+
+
+def _type_text(node: Node, utf8: bytes) -> str:
+    """Return a type that is a plain name, without its type arguments and marks for pointers and optional values."""
+    text = strip_generics(utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX]).strip()
+    text = text.removeprefix(b":").strip().strip(b"*&?!\"' ")
+    is_name = _TYPE_NAME.match(text) is not None and text not in _INFERRED_TYPES
+    return text.decode("utf-8", "replace") if is_name else ""
+
+
+def _constructed_class(value: Node, utf8: bytes, language: str) -> str:
+    while value.type in ("unary_expression", "expression_list", "parenthesized_expression", "equals_value_clause"):
+        if value.named_child_count != 1:
+            return ""
+        value = value.named_children[0]
+    field = _CONSTRUCTIONS.get(value.type)
+    if field:
+        constructed = value.child_by_field_name(field)
+        return "" if constructed is None else _type_text(constructed, utf8)
+    if language in _LANGUAGES_WITH_CONSTRUCTOR_CALLS and value.type in ("call", "call_expression"):
+        function = value.child_by_field_name("function") or (value.named_children or [value])[0]
+        text = strip_generics(utf8[function.start_byte : function.end_byte][:NAME_BYTES_MAX])
+        return text.decode("utf-8", "replace") if _CAPITAL_NAME.match(text) else ""
+    return ""
+
+
+_TYPE_READERS: Mapping[str, Callable[[Node, bytes], str]] = {
+    "go": go_type,
+    "kotlin": _kotlin_type,
+    "rust": rust_type,
+    "swift": _swift_type,
+}
+"""Functions for languages in which types are not in fields of the nodes around a name."""
