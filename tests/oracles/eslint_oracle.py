@@ -11,9 +11,9 @@ from pathlib import Path
 
 import tree_sitter
 
-from codebatch_workers.lint.bindings import find_bindings
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from codebatch_workers.symbols.complexity import function_metrics
+from codebatch_workers.syntax.bindings import find_used_bindings
 from codebatch_workers.syntax.language.languages import load_grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
@@ -87,7 +87,7 @@ def agree_on_unused(root: Path, files: Iterable[SourceFile]) -> Agreement:
         path = file.path.decode()
         for start, end, _ in (*unused_imports(file), *unused_variables(file)):
             actual_facts.append(("unused", path, file.utf8[start:end].decode()))
-        resolved = find_bindings(file)
+        resolved = find_used_bindings(file)
         for _, definition in resolved.iter_definitions() if resolved is not None else ():
             kinds[path, definition.name.decode()] = definition.kind
         for rule, _, _, message in messages:

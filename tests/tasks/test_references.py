@@ -7,7 +7,7 @@ import re
 import pytest
 
 from codebatch.query.filters.filters import last_name
-from codebatch_workers.runtime.introspection import references_in
+from codebatch_workers.runtime.name_search import references_in
 from codebatch_workers.symbols.calls import call_references
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.symbols.references import find_references

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.runtime.introspection import references_in
+from codebatch_workers.runtime.name_search import references_in
 from codebatch_workers.symbols.outline import file_outline
 from tests.support.source_files import source
 

@@ -62,6 +62,8 @@ TREE = {
         ("app/base.py", "x = 2\n\n", 0),
         ("read.me", "other\n", 0),
         ("src/one.rs", "pub fn f() { g() }\n", 0),
+        ("src/one.rs", "pub fn g() {}\n", 0),
+        ("src/one.rs", "macro_rules! f { () => {} }\n", None),
         ("app/base.py", "import os\n", 1),
         ("app/base.py", "from app import top\n", 3),
         ("app/top.py", "x = 1\n", 2),

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 
 from codebatch_workers.resolution import JvmDefinitions, ProjectResolver
+from codebatch_workers.resolution.tree import PathTree
 
 Files = dict[str, str]
 
@@ -17,7 +18,7 @@ def tree(paths: str) -> Files:
 
 def resolver(files: Files) -> ProjectResolver:
     """Return a resolver over a tree in memory."""
-    return ProjectResolver(files, lambda path: files[path].encode())
+    return ProjectResolver(PathTree(files, lambda path: files[path].encode()))
 
 
 def answer(
@@ -25,12 +26,12 @@ def answer(
 ) -> tuple[str, str]:
     """Return the answer of a resolver, and check that it does not depend on the order of paths."""
     defined = definitions or {}
-    resolved = ProjectResolver(files, lambda name: files[name].encode(), lambda: defined).resolve(
+    resolved = ProjectResolver(PathTree(files, lambda name: files[name].encode()), lambda: defined).resolve(
         path, language, target
     )
     shuffled = list(files)
     random.Random(target).shuffle(shuffled)
     turned = dict(reversed(list(defined.items())))
-    second = ProjectResolver(shuffled, lambda name: files[name].encode(), lambda: turned)
+    second = ProjectResolver(PathTree(shuffled, lambda name: files[name].encode()), lambda: turned)
     assert second.resolve(path, language, target) == resolved
     return resolved.resolution, " ".join(resolved.paths)

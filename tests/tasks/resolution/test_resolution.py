@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, ProjectResolver
+from codebatch_workers.resolution.tree import PathTree
 from tests.tasks.resolution.resolving import Files, answer, resolver, tree
 
 PYTHON = tree(
@@ -389,7 +390,7 @@ IMPORTING_FILES = {
 def test_hostile_configuration_file_resolves_nothing_outside(name: str) -> None:
     paths = {name, "y.ts", "y/index.js", "y/package.json", *IMPORTING_FILES.values()}
     for content in HOSTILE[name]:
-        project_resolver = ProjectResolver(paths, {name: content.encode()}.get)
+        project_resolver = ProjectResolver(PathTree(paths, {name: content.encode()}.get))
         for language, path in IMPORTING_FILES.items():
             for target in (
                 "y",
@@ -435,6 +436,6 @@ def test_oversized_configuration_file_is_ignored() -> None:
     content = b'{"compilerOptions": {"baseUrl": "."}}'
     for padding, expected in ((0, ("b.ts",)), (DOCUMENT_BYTES_MAX, ())):
         project_resolver = ProjectResolver(
-            ["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get
+            PathTree(["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get)
         )
         assert project_resolver.resolve("c/a.ts", "typescript", "b").paths == expected

@@ -9,7 +9,10 @@ from collections.abc import Hashable
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 RUST_ENDING = ".rs"
 
-_CONFIGURATION_SUFFIXES = (".json", ".jsonc", ".toml", ".cfg", "/setup.py", "/go.mod", "/go.work")
+_CONFIGURATION_SUFFIXES = (
+    *(".json", ".jsonc", ".toml", ".cfg", ".csproj"),
+    *("/Directory.Build.props", "/setup.py", "/go.mod", "/go.work", "/Package.swift"),
+)
 _CONFIGURATION_PREFIXES = ("tsconfig.", "jsconfig.")
 _MODULE_DECLARATION = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 

@@ -68,6 +68,7 @@ class JvmImports:
         self._endings = tuple(endings)
         self._definitions = definitions
         self._cached_matches = lru_cache(_CACHED_TARGETS_MAX)(self._find_matches)
+        self._source_root = lru_cache(_CACHED_TARGETS_MAX)(self._find_source_root)
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`.
@@ -76,7 +77,7 @@ class JvmImports:
         """
         defined = self._defining_files(path, target)
         if defined:
-            return self._nearest_definitions(path, defined, is_package=_is_star_import(target))
+            return self.nearest_definitions(path, defined, is_package=_is_star_import(target))
         match = self._cached_matches(target)
         if not match.roots or len(match.roots) > FITTING_FILES_MAX:
             return EXTERNAL_IMPORT
@@ -186,8 +187,8 @@ class JvmImports:
                     return files
         return ()
 
-    def _nearest_definitions(self, path: str, files: Sequence[str], *, is_package: bool) -> ResolvedImport:
-        """Choose among `files`, all of which define the imported name.
+    def nearest_definitions(self, path: str, files: Sequence[str], *, is_package: bool = False) -> ResolvedImport:
+        """Choose among `files`, all of which define the name that the file `path` uses.
 
         The first of these groups with files is chosen: files below the source root of `path`, other files of its
         module, the nearest files. If `is_package` is set, the name is a package, which several source roots of a module
@@ -206,7 +207,12 @@ class JvmImports:
             return ResolvedImport("exact", tuple(sorted(chosen)))
         return fitting_import(nearest_paths(parent_directory(path), chosen))
 
-    def _source_root(self, path: str) -> str:
+    def is_in_module(self, path: str, file: str) -> bool:
+        """Return whether `file` is below the source root of `path`, or in another source set of its module."""
+        root = self._source_root(file)
+        return root == self._source_root(path) or _is_same_module(parent_directory(path), root)
+
+    def _find_source_root(self, path: str) -> str:
         """Return the source root of a file. If its directory does not end with its package, return the directory."""
         directory = parent_directory(path)
         source_set = _FILE_IN_SOURCE_SET.match(directory)

@@ -149,13 +149,10 @@ class PhpImports:
             if place in self._tree.paths:
                 return exact_import(place) if target.startswith(".") else fitting_import([place or ""])
             return EXTERNAL_IMPORT if target.startswith(".") else self._resolve_included(path, target)
+        autoloaded = self.autoloaded_file(target)
+        if autoloaded is not None:
+            return exact_import(autoloaded)
         names = target.strip("\\").split("\\")
-        for count in range(len(names) - 1, -1, -1):
-            subpath = "/".join(names[count:])
-            places = self._directories_by_namespace.get("\\".join(names[:count]), ())
-            file = self._tree.first_existing(f"{join_path(place, subpath)}.php" for place in places)
-            if file is not None:
-                return exact_import(file)
         # If no autoloaded prefix begins with the first name of this namespace, the namespace belongs to an external
         # package.
         if self._directories_by_namespace and not any(
@@ -167,6 +164,17 @@ class PhpImports:
             if candidates:
                 return likely_import(path, candidates)
         return EXTERNAL_IMPORT
+
+    def autoloaded_file(self, name: str) -> str | None:
+        """Return the file that autoloading reads to define the class `name`, or None."""
+        names = name.strip("\\").split("\\")
+        for count in range(len(names) - 1, -1, -1):
+            subpath = "/".join(names[count:])
+            places = self._directories_by_namespace.get("\\".join(names[:count]), ())
+            file = self._tree.first_existing(f"{join_path(place, subpath)}.php" for place in places)
+            if file is not None:
+                return file
+        return None
 
     def _resolve_included(self, path: str, target: str) -> ResolvedImport:
         """Resolve a relative path that PHP resolves from the directory of the script that was started.

@@ -16,7 +16,7 @@ ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Protocol, cast
 
@@ -55,18 +55,17 @@ class ProjectResolver:
 
     def __init__(
         self,
-        paths: Iterable[str],
-        read: Callable[[str], bytes | None],
+        tree: PathTree,
         definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
         modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
     ) -> None:
-        """`paths` are the paths of all files. `read` returns the content of a file, or None if it cannot be read.
+        """Resolve imports in the files of `tree`.
 
         `definitions` returns the definitions in Java, Kotlin and Scala files, by path. It is called when an import in
         such a file is first resolved, and only once. In the same way, `modules` returns the modules that Rust files
         declare.
         """
-        self._tree = PathTree(paths, read)
+        self._tree = tree
         self._definitions = cache(definitions)
         self._modules = cache(modules)
         self._resolver_by_language: dict[str, _ImportResolver | None] = {}
@@ -108,6 +107,11 @@ class ProjectResolver:
     def _javascript_files(self) -> JavaScriptFiles:
         return JavaScriptFiles(self._tree)
 
+    @cached_property
+    def rust_imports(self) -> RustImports:
+        """The rule for imports in Rust."""
+        return RustImports(self._tree, self._modules())
+
     def _language_rule(self, language: str) -> _ImportResolver | None:
         """Return the rule that resolves the imports of a language, or None if there is none."""
         tree = self._tree
@@ -122,7 +126,7 @@ class ProjectResolver:
         if language == "go":
             return GoImports(tree)
         if language == "rust":
-            return RustImports(tree, self._modules())
+            return self.rust_imports
         return self._rule_by_name(language)
 
     def _rule_by_name(self, language: str) -> _ImportResolver | None:

@@ -68,6 +68,17 @@ class RustImports:
         files = self._modules.files_of_module(join_path(self._modules.module_of_file(path), "/".join(parts)))
         return ResolvedImport("exact", tuple(sorted(files))) if files and files != (path,) else EXTERNAL_IMPORT
 
+    def resolve_in_crate_named(self, path: str, target: str) -> ResolvedImport:
+        """Resolve a path in the file `path` whose first name is the name of a crate."""
+        parts = target.split("::")
+        if parts[0] in _STANDARD_CRATES:
+            return EXTERNAL_IMPORT
+        return self._resolve_in_other_crate(self._packages.enclosing_package(parent_directory(path)), parts)
+
+    def crate_directory(self, path: str) -> str:
+        """Return the directory of the crate to which a file belongs."""
+        return self._crate_of_file(path, self._packages.enclosing_package(parent_directory(path)))[0]
+
     def _resolve_from_module(
         self, path: str, directory: str, roots: Sequence[str], parts: Sequence[str]
     ) -> ResolvedImport:

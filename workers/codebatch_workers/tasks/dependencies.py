@@ -18,13 +18,15 @@ and the metrics are recomputed.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 
 from codebatch.model.entry import Entry, path_fields
 from codebatch.model.graph import can_close_cycle, strong_components
-from codebatch.model.record import Edge, File, Metric, Record, Symbol
+from codebatch.model.record import Edge, File, Metric, Names, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
@@ -32,18 +34,19 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.resolution import (
     DOCUMENT_BYTES_MAX,
     DeclaredModule,
-    JvmDefinitions,
     ProjectResolver,
     is_configuration_file,
     relevant_part,
 )
+from codebatch_workers.resolution.implicit.project_names import ImplicitImports, definitions_key
+from codebatch_workers.resolution.tree import PathTree
 
 # The imported files of each file. The flag is whether the import counts for cycles.
 _ImportGraph = dict[str, dict[str, bool]]
 _MetricValues = dict[str, int]
 
-_JVM_LANGUAGES = frozenset({"java", "kotlin", "scala"})
-_JVM_ENDINGS = (".java", ".kt", ".kts", ".scala", ".sc")
+# An import in these languages names a module, which has no file of its own.
+_LANGUAGES_IMPORTING_MODULES = frozenset({"swift"})
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> DependenciesTask:
@@ -56,13 +59,11 @@ class DependenciesTask:
 
     def run_project(self, project: Project) -> Iterator[Record]:
         """Yield the records of all files: first all edges, by path, then all metrics, by path."""
-        languages = _language_by_path(project)
-        resolver = _make_resolver(project, languages)
-        graph: _ImportGraph = {path: {} for path in languages}
-        for file, records in project.records("symbols", "edge", holding='"edge_type":"imports"'):
-            path = _path_text(file)
-            if path in languages:
-                edges = _resolve_imports(resolver, path, languages[path], _import_edges(records))
+        resolver = _ProjectLinks(project)
+        graph: _ImportGraph = {path: {} for path in resolver.files}
+        for path, imports, names in _uses_by_path(project):
+            if path in resolver.files:
+                edges = resolver.edges_of(path, imports, names)
                 graph[path] = _certain_targets(path, edges)
                 yield from edges
         for path, values in _graph_metrics(graph, is_whole=not project.outside).items():
@@ -73,49 +74,59 @@ class DependenciesTask:
 
         Return None if the imports of all files must be resolved again.
         """
-        changed: dict[str, list[Edge]] = {}
+        changed: dict[str, tuple[list[Edge], Names | None]] = {}
         for old, new in before.changes:
             if old is None or new is None:
                 return None
             if old.object != new.object and _decisive_part(old, before.read) != _decisive_part(new, project.read):
                 return None
-            if _file_language(before.records_of(old, "parse", "file")) != _file_language(
-                project.records_of(new, "parse", "file")
-            ):
+            file = _file_record(project.records_of(new, "parse"))
+            old_file = _file_record(before.records_of(old, "parse"))
+            if file is None or old_file is None or old_file.lang != file.lang:
                 return None
-            imports = _import_edges(project.records_of(new, "symbols", "edge"))
-            if imports != _import_edges(before.records_of(old, "symbols", "edge")):
-                changed[_path_text(new)] = imports
-            if _path_text(new).endswith(".rs") and _item_modules(imports) != _item_modules(
-                _import_edges(before.records_of(old, "symbols", "edge"))
-            ):
+            records, old_records = project.records_of(new, "symbols"), before.records_of(old, "symbols")
+            if definitions_key(old_file, old_records) != definitions_key(file, records):
                 return None
-            if _path_text(new).endswith(_JVM_ENDINGS) and _old_definitions(before, old) != _new_definitions(
-                project, new
-            ):
+            imports, names = _import_edges(records), _used_names(records)
+            if (imports, names) != (_import_edges(old_records), _used_names(old_records)):
+                changed[_path_text(new)] = (imports, names)
+            if _path_text(new).endswith(".rs") and _item_modules(imports) != _item_modules(_import_edges(old_records)):
                 return None
         changed.pop("", None)
         return _changed_records(project, before, changed) if changed else ()
 
 
-def _changed_records(
-    project: Project, before: Before, changed: Mapping[str, list[Edge]]
-) -> Iterator[tuple[Entry, list[Record]]]:
-    """Yield the files whose records may have changed, with all their records. `changed` has the new imports by path.
+def _uses_by_path(project: Project) -> Iterator[tuple[str, list[Edge], Names | None]]:
+    """Yield the imports of each file, and the names that it uses without an import. Files without both are left out."""
+    imports = project.records("symbols", "edge", holding='"edge_type":"imports"')
+    names = project.records("symbols", "names")
+    in_path_order = heapq.merge(imports, names, key=lambda file: file[0].path)
+    for entry, parts in groupby(in_path_order, key=itemgetter(0)):
+        records = [record for _, file_records in parts for record in file_records]
+        yield _path_text(entry), _import_edges(records), _used_names(records)
 
-    An import can also change the metrics of other files.
+
+def _used_names(records: Iterable[Record]) -> Names | None:
+    return next((record for record in records if isinstance(record, Names)), None)
+
+
+def _changed_records(
+    project: Project, before: Before, changed: Mapping[str, tuple[list[Edge], Names | None]]
+) -> Iterator[tuple[Entry, list[Record]]]:
+    """Yield the files whose records may have changed, with all their records.
+
+    `changed` has the new imports and used names by path. An import can also change the metrics of other files.
     """
-    languages = _language_by_path(project)
-    resolver = _make_resolver(project, languages)
-    graph: _ImportGraph = {path: {} for path in languages}
+    resolver = _ProjectLinks(project)
+    graph: _ImportGraph = {path: {} for path in resolver.files}
     values: dict[str, _MetricValues] = {}
     for file, records in before.own_records():
         path = _path_text(file)
         graph[path] = _certain_targets(path, records)
         values[path] = {record.metric: record.value for record in records if isinstance(record, Metric)}
     edges: dict[str, list[Edge]] = {}
-    for path, imports in changed.items():
-        edges[path] = _resolve_imports(resolver, path, languages[path], imports) if path in languages else []
+    for path, (imports, names) in changed.items():
+        edges[path] = resolver.edges_of(path, imports, names) if path in resolver.files else []
         graph[path] = _certain_targets(path, edges[path])
     metrics = _graph_metrics(graph, is_whole=True)
     moved = {path for path in metrics.keys() | values.keys() if metrics.get(path, {}) != values.get(path, {})}
@@ -135,24 +146,64 @@ def _path_text(file: Entry) -> str:
     return path if isinstance(path, str) else ""
 
 
-def _file_language(records: Iterable[Record]) -> str | None:
-    return next((record.lang for record in records if isinstance(record, File)), None)
+def _file_record(records: Iterable[Record]) -> File | None:
+    return next((record for record in records if isinstance(record, File)), None)
 
 
-def _language_by_path(project: Project) -> dict[str, str]:
-    language_of_files = (
-        (_path_text(file), _file_language(records)) for file, records in project.records("parse", "file")
-    )
-    return {path: language for path, language in language_of_files if path and language is not None}
+def _file_by_path(project: Project) -> dict[str, File]:
+    """Return the `file` record of each file whose name is UTF-8."""
+    records_by_path = ((_path_text(file), records) for file, records in project.records("parse", "file"))
+    return {path: record for path, records in records_by_path if path for record in records if isinstance(record, File)}
 
 
-def _make_resolver(project: Project, languages: Mapping[str, str]) -> ProjectResolver:
-    def read(path: str) -> bytes | None:
-        file = project.find(path.encode())
-        return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
+class _ProjectLinks:
+    """Resolves the imports of files, explicit and implicit. `files` has the `file` records of the batch by path."""
 
-    paths = [*languages, *filter(None, map(_path_text, project.outside))]
-    return ProjectResolver(paths, read, lambda: _definitions_by_path(project), lambda: _modules_by_path(project))
+    def __init__(self, project: Project) -> None:
+        def read(path: str) -> bytes | None:
+            file = project.find(path.encode())
+            return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
+
+        self.files = _file_by_path(project)
+        tree = PathTree([*self.files, *filter(None, map(_path_text, project.outside))], read)
+        self._resolver = ProjectResolver(
+            tree, lambda: self._implicit.jvm_definitions, lambda: _modules_by_path(project)
+        )
+        self._implicit = ImplicitImports(project, self.files, tree, self._resolver)
+
+    def edges_of(self, path: str, imports: Sequence[Edge], names: Names | None) -> list[Edge]:
+        """Return the `depends` edges of a file, by line."""
+        explicit = self._resolve_imports(path, self.files[path].lang, imports)
+        return sorted([*explicit, *self._implicit.edges(path, names, imports)], key=lambda edge: edge.line)
+
+    def _resolve_imports(self, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
+        """Return a `depends` edge for each file to which an import can resolve.
+
+        There are none in a language whose imports name modules and not files. Edges with the same target and line are
+        merged.
+        """
+        edges: dict[tuple[str, int], Edge] = {}
+        for record in () if language in _LANGUAGES_IMPORTING_MODULES else imports:
+            resolved = self._implicit.resolve_import(path, record.target) or self._resolver.resolve(
+                path, language, record.target, is_module=record.is_module
+            )
+            for target in resolved.paths or ((record.target,) if resolved.resolution == "external" else ()):
+                known = edges.get((target, record.line))
+                if known is None or (record.type_only, record.deferred) < (known.type_only, known.deferred):
+                    edges[target, record.line] = Edge(
+                        path=path,
+                        edge_type="depends",
+                        source="",
+                        target=target,
+                        line=record.line,
+                        resolution=resolved.resolution,
+                        imported=record.target,
+                        type_only=record.type_only,
+                        deferred=record.deferred,
+                        cell=record.cell,
+                        cell_line=record.cell_line,
+                    )
+        return list(edges.values())
 
 
 def _modules_by_path(project: Project) -> dict[str, list[DeclaredModule]]:
@@ -168,46 +219,6 @@ def _item_modules(imports: Iterable[Edge]) -> list[DeclaredModule]:
     return [DeclaredModule(record.target, record.module_file) for record in imports if record.is_module]
 
 
-def _definitions_by_path(project: Project) -> dict[str, JvmDefinitions]:
-    """Return the definitions in Java, Kotlin and Scala files, by path of the file."""
-    states = {
-        _path_text(file): record.parse
-        for file, records in project.records("parse", "file")
-        for record in records
-        if isinstance(record, File) and record.lang in _JVM_LANGUAGES
-    }
-    definitions = {path: JvmDefinitions("", frozenset(), states[path] != "ok") for path in states}
-    for file, records in project.records("symbols", "symbol", holding='"scope":""'):
-        path = _path_text(file)
-        if path in states:
-            definitions[path] = _make_definitions(path, records, is_partial=states[path] != "ok")
-    return definitions
-
-
-def _make_definitions(path: str, records: Iterable[Record], *, is_partial: bool) -> JvmDefinitions:
-    symbols = [record for record in records if isinstance(record, Symbol) and not record.scope]
-    packages = [record.qualified for record in symbols if record.symbol_type == "module"]
-    return JvmDefinitions(
-        package=".".join(packages) if path.endswith(".scala") else next(iter(packages), ""),
-        names=frozenset(record.name for record in symbols if record.symbol_type not in ("import", "module")),
-        is_partial=is_partial,
-    )
-
-
-def _old_definitions(before: Before, file: Entry) -> JvmDefinitions:
-    states = [record.parse for record in before.records_of(file, "parse", "file") if isinstance(record, File)]
-    return _make_definitions(
-        _path_text(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"]
-    )
-
-
-def _new_definitions(project: Project, file: Entry) -> JvmDefinitions:
-    states = [record.parse for record in project.records_of(file, "parse", "file") if isinstance(record, File)]
-    return _make_definitions(
-        _path_text(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"]
-    )
-
-
 def _decisive_part(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
     """Return the part of a file's content that affects how imports in other files resolve."""
     path = _path_text(file)
@@ -218,39 +229,12 @@ def _import_edges(records: Iterable[Record]) -> list[Edge]:
     return [record for record in records if isinstance(record, Edge) and record.edge_type == "imports"]
 
 
-def _resolve_imports(resolver: ProjectResolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
-    """Return a `depends` edge for each file to which an import can resolve.
-
-    Edges with the same target and line are merged.
-    """
-    edges: dict[tuple[str, int], Edge] = {}
-    for record in imports:
-        resolved = resolver.resolve(path, language, record.target, is_module=record.is_module)
-        for target in resolved.paths or (record.target,):
-            known = edges.get((target, record.line))
-            if known is None or (record.type_only, record.deferred) < (known.type_only, known.deferred):
-                edges[target, record.line] = Edge(
-                    path=path,
-                    edge_type="depends",
-                    source="",
-                    target=target,
-                    line=record.line,
-                    resolution=resolved.resolution,
-                    imported=record.target,
-                    type_only=record.type_only,
-                    deferred=record.deferred,
-                    cell=record.cell,
-                    cell_line=record.cell_line,
-                )
-    return list(edges.values())
-
-
 def _certain_targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
     """Map each file that `path` certainly imports, other than itself, to whether the import counts for cycles."""
     targets: dict[str, bool] = {}
     for record in records:
         if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path:
-            counts = can_close_cycle(path, type_only=record.type_only, deferred=record.deferred)
+            counts = not record.implicit and can_close_cycle(path, type_only=record.type_only, deferred=record.deferred)
             targets[record.target] = targets.get(record.target, False) or counts
     return targets
 

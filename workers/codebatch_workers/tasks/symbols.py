@@ -1,4 +1,7 @@
-"""symbols: the definitions of a file, then its imports, inheritance and calls, each by position (outline.py)."""
+"""symbols: the definitions of a file, then its imports, inheritance and calls, each by position (outline.py).
+
+In languages that make names of other files visible without an import, the names that the file uses follow.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from codebatch.model.record import Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.symbols.outline import file_outline
+from codebatch_workers.symbols.used_names import used_names
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -15,7 +19,7 @@ def create(_environment: TaskEnvironment[NoConfig]) -> SymbolsTask:
 
 
 class SymbolsTask:
-    """The task: `symbol` records by position, then `edge` records by position."""
+    """The task: `symbol` records by position, then `edge` records by position, then at most one `names` record."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the symbols and edges of a file.
@@ -23,4 +27,4 @@ class SymbolsTask:
         A file without a tree has none, except for macros of a huge header in C or C++.
         """
         outline = file_outline(file)
-        return [*outline.symbols, *outline.edges]
+        return [*outline.symbols, *outline.edges, *used_names(file, outline)]
