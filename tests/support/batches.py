@@ -9,7 +9,7 @@ fails in the same way until the world is healed. A path that contains `kills` ki
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.analysis.shard_boundaries import cut_shards
@@ -62,11 +62,17 @@ def make_batch(
     bases: Sequence[BatchId] = (),
     at_ns: int = 0,
     for_comparison: bool = False,
+    contents: Mapping[bytes, bytes] | None = None,
 ) -> BatchDir:
-    """Create a batch over files with these paths. A shard has `shard_items` items; the last one may have fewer."""
+    """Create a batch over files with these paths. A shard has `shard_items` items; the last one may have fewer.
+
+    `contents` has the content of each path. By default, it is the path, three times.
+    """
+    contents = {path: path * 3 for path in paths} if contents is None else contents
     with PackWriter(store.objects()) as writer:
         entries = sorted(
-            Entry(path, "file", executable=False, size=len(path) * 3, object=writer.add(path * 3)) for path in paths
+            Entry(path, "file", executable=False, size=len(contents[path]), object=writer.add(contents[path]))
+            for path in paths
         )
     index = make_snapshot_index(map(encode_entry, entries))
     source = SnapshotSource(base="", roots=(), listing="")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE
 from collections.abc import Mapping
 
 from codebatch.errors import InvalidInput, InvalidQuery
 from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.task import JsonValue
+from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.language.languages import path_language
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.patterns.finders import (
@@ -22,12 +22,6 @@ from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 MATCH_SOURCE_BYTES_MAX = 1_000
 """The maximum size of a source line or of a captured text in an answer, in bytes."""
-# In a content that begins with one of these byte order marks, a search for an ASCII name finds nothing. UTF-32-LE needs
-# no entry, because its mark begins with the mark of UTF-16-LE. A search in notebooks can also fail, because JSON
-# escapes their code.
-WIDE_MARKS = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
-
-
 _NO_RESULT = FileSearchResult()
 
 
@@ -59,6 +53,7 @@ def find_in(
     If `is_counted` is set, the result has only the number of matches. If the file cannot be searched, the result has
     the reason.
     """
+    # In these files, the bytes of a literal may differ from the literal.
     is_escaped = content.startswith(WIDE_MARKS) or path.endswith(NOTEBOOK_ENDING)
     if not is_escaped and not all(literal in content for literal in search.literals):
         return _NO_RESULT

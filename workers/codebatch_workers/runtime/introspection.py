@@ -27,9 +27,8 @@ from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import LintSettings
 from codebatch_workers.lint.unreported import UnreportedCause, UnreportedFinding, UnreportedQuery, unreported_reason
-from codebatch_workers.runtime.code_search import WIDE_MARKS, find_in, make_finder, resolve_language
+from codebatch_workers.runtime.code_search import find_in, make_finder, resolve_language
 from codebatch_workers.runtime.rule_trials import RuleTrials
-from codebatch_workers.symbols.references import find_references
 from codebatch_workers.syntax.language.languages import (
     EXTRA_GRAMMAR_TOOLS,
     LANGUAGES_OF_DATA,
@@ -48,7 +47,6 @@ __all__ = [
     "list_rules",
     "make_finder",
     "path_languages",
-    "references_in",
     "resolve_language",
     "rule_trials",
     "syntax_tree",
@@ -69,22 +67,6 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
     if file.overruns_its_grammar:
         raise InvalidInput(f"{displayed} is nested too deeply or too long for the grammar of {file.language}")
     return encode_tree(file)
-
-
-def references_in(
-    name: str,
-    path: bytes,
-    content: bytes,
-    contexts: Mapping[str, bytes],
-    calls: Sequence[tuple[int, str, str]] | None = None,
-) -> list[dict[str, JsonValue]]:
-    """Return the occurrences of a name in a file (references.py).
-
-    `calls` are the calls of the name in the stored records of the file, or None if no records are available (calls.py).
-    """
-    if name.isascii() and name.encode() not in content and not content.startswith(WIDE_MARKS):
-        return []  # Nearly every file is skipped here, without being decoded.
-    return list(find_references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
 
 
 def list_rules(settings: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]:

@@ -33,6 +33,11 @@ def file_code_lines(
     return code_lines(_decode_utf8(path, content, contexts), comments)
 
 
+def decode_text(content: bytes) -> bytes:
+    """Return the text of a file in UTF-8. A declared encoding (PEP 263) counts in every language."""
+    return decode_content(content, lambda: True).utf8
+
+
 def _decode_utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
     if path.endswith(b".ipynb"):
         from codebatch_workers.syntax.source import SourceFile  # Imported late: only notebooks need it.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codebatch.errors import StoreError
 from codebatch.index.keys import INDEXED_KINDS
-from codebatch.index.terms import FrameTerms, collect_terms, encode_terms, record_terms, terms_path
+from codebatch.index.terms import FrameTerms, collect_terms, record_terms, write_terms
 from codebatch.model.plan import Plan
 from codebatch.store.results.outcomes import EncodedOutcome
 from codebatch.store.results.shard_files import make_trailer, read_trailer
@@ -38,7 +38,7 @@ def terms_keeper(files: StoreFiles, store_root: Path, plan: Plan) -> TermsKeeper
         # Lines that were reused from an older batch may not be valid records.
         with contextlib.suppress(StoreError, ValueError):
             terms = collect_terms(terms_by_frame(results, [frame.bytes for frame in trailer.frames]))
-            files.write_volatile(terms_path(store_root, trailer.digest), encode_terms(trailer.digest, terms))
+            write_terms(files, store_root, trailer.digest, terms)
 
     return keep
 

@@ -1,0 +1,63 @@
+"""Uses of names, the definitions to which they refer, and how certain this is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.record import SymbolType
+
+Certainty = Literal["exact", "inferred", "name", "external"]
+"""How certain it is that a use refers to a definition.
+
+- `exact`: it follows only from scope, imports and the rules of the language.
+- `inferred`: one more step of knowledge is needed: the type of a variable, parameter, field or `self`.
+- `name`: only the name is known to be equal, or there are several candidates.
+- `external`: the use refers to code outside the snapshot.
+"""
+
+_ORDER: tuple[Certainty, ...] = ("exact", "inferred", "name", "external")
+
+
+class Definition(msgspec.Struct, frozen=True, order=True):
+    """A definition in a file of the snapshot."""
+
+    path: str
+    line: int
+    column: int
+    qualified: str
+    name: str
+    symbol_type: SymbolType
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """The definitions to which a use refers. There are none if they are external or unknown."""
+
+    certainty: Certainty
+    definitions: tuple[Definition, ...] = ()
+
+
+class NameUse(msgspec.Struct, frozen=True):
+    """An occurrence of a name. `role` is definition, import, call or reference. `scope` is the enclosing definition.
+
+    `target` is the chain of names that ends with the name, as written: `shop.prices.total`.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    role: str
+    scope: str
+    target: str
+    resolved: Resolved
+
+
+UNKNOWN = Resolved("name")
+EXTERNAL = Resolved("external")
+
+
+def least_certain(one: Certainty, other: Certainty) -> Certainty:
+    """Return the less certain of two values."""
+    return max(one, other, key=_ORDER.index)

@@ -1,0 +1,1 @@
+"""Uses of names, resolved to definitions. The files are parsed when a query needs them."""

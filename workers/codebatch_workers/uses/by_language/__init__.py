@@ -1,0 +1,1 @@
+"""Rules for the uses of names in languages that need rules of their own."""

@@ -1,0 +1,221 @@
+"""Uses of names in Go: of the package, of imported packages, and members of types that the code states.
+
+A method can be in any file of the package of its type, so the files that contain the name of the method are searched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
+from codebatch_workers.symbols.go_types import split_result
+from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
+from codebatch_workers.uses.by_language.go_chains import go_chain
+from codebatch_workers.uses.chains import NameChain, name_components
+from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
+from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.languages import CLASS_TYPES, FUNCTION_TYPES, LINK_CERTAINTY, VALUE_TYPES
+from codebatch_workers.uses.local_imports import LocalImport
+
+_STEPS_MAX = 12
+"""Maximum number of embedded types, results and types of fields that are followed for one name."""
+
+_MAJOR_VERSION = re.compile(r"/v\d+\Z")
+
+
+class GoUses:
+    """Resolves uses in Go files.
+
+    `facts_of` returns the facts of a file, or None. `files_with_name` returns the paths of all files that contain a
+    name, and possibly of others.
+    """
+
+    def __init__(
+        self, facts_of: Callable[[str], SourceFacts | None], files_with_name: Callable[[str], Collection[str]]
+    ) -> None:
+        self._facts_of = facts_of
+        self._files_with_name = files_with_name
+
+    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
+        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+        chain = go_chain(facts.file, start, end)
+        found = None if chain is None or chain.is_open else self._find_chain(facts, chain, scope, 0)
+        if found is None:
+            return UNKNOWN
+        if found.certainty == "external":
+            return EXTERNAL
+        entities = [entity for entity in found.entities if isinstance(entity, DefinedEntity)]
+        definitions = {entity.facts.definition(symbol) for entity in entities for symbol in entity.symbols}
+        certainty = found.certainty if len(definitions) == 1 else "name"
+        return Resolved(certainty, tuple(sorted(definitions))) if definitions else UNKNOWN
+
+    def _find_chain(self, facts: SourceFacts, chain: NameChain, scope: str, steps: int) -> Meaning | None:
+        names = chain.names
+        receiver = facts.local_names.receiver(chain.start, names[0].encode())
+        if steps > _STEPS_MAX or receiver == UNKNOWN_TYPE or (receiver and len(names) == 1):
+            return None
+        if receiver:
+            found = _as_value(self._find_type(facts, scope, receiver, steps + 1, chain.start))
+        else:
+            found = self._find_name(facts, scope, names[0], steps + 1)
+        return self._find_members(found, names[1:], steps + 1)
+
+    # -- Names ---------------------------------------------------------------------------------------------------------
+
+    def _find_name(self, facts: SourceFacts, scope: str, name: str, steps: int) -> Meaning | None:
+        """Return what a name means that is not the name of a local variable."""
+        for outer in facts.scopes(scope):
+            # A function can define types. The names of members need the object before them.
+            if any(symbol.symbol_type in FUNCTION_TYPES for symbol in facts.symbols_named(outer)):
+                local_types = _definitions(facts, f"{outer}.{name}")
+                if local_types is not None:
+                    return local_types
+        own = _definitions(facts, name)
+        if own is not None:
+            return own
+        imports = [imported for imported in facts.imports if self._local_name(facts, imported) == name]
+        if imports:
+            return merge_meanings(self._follow(facts, imported) for imported in imports)
+        linked = merge_meanings(
+            Meaning(least_certain(LINK_CERTAINTY[edge.resolution], found.certainty), found.entities)
+            for edge in facts.implicit_links.get(name, ())
+            if (target := self._facts_of(edge.target)) is not None and (found := _definitions(target, name))
+        )
+        return linked or merge_meanings(
+            self._find_member(entity, name, steps + 1)
+            for imported in facts.imports
+            if imported.local == "." and (package := self._follow(facts, imported)) is not None
+            for entity in package.entities
+        )
+
+    def _local_name(self, facts: SourceFacts, imported: LocalImport) -> str:
+        """Return the name that an import binds: the given one, or the one that the package declares."""
+        if imported.local:
+            return imported.local
+        for edge in facts.links_of(imported):
+            target = self._facts_of(edge.target) if edge.resolution != "external" else None
+            if target is not None and _package(target):
+                return _package(target)
+        return _MAJOR_VERSION.sub("", imported.target).rpartition("/")[2].removeprefix("go-").removesuffix(".go")
+
+    def _follow(self, facts: SourceFacts, imported: LocalImport) -> Meaning | None:
+        """Return the package that an import names."""
+        edges = facts.links_of(imported)
+        targets = [edge for edge in edges if edge.resolution != "external"]
+        if not targets:
+            return EXTERNAL_MEANING if edges else None
+        files = tuple(found for edge in targets if (found := self._facts_of(edge.target)) is not None)
+        return Meaning(LINK_CERTAINTY[targets[0].resolution], (ModuleEntity(files),)) if files else None
+
+    # -- Members -------------------------------------------------------------------------------------------------------
+
+    def _find_members(self, found: Meaning | None, names: Sequence[str], steps: int) -> Meaning | None:
+        for name in names:
+            if found is None or found.certainty == "external":
+                return found
+            if found.certainty == "name" or steps > _STEPS_MAX or len(found.entities) != 1:
+                return None
+            member = self._find_member(found.entities[0], name, steps + 1)
+            found = member and Meaning(least_certain(found.certainty, member.certainty), member.entities)
+        return found
+
+    def _find_member(self, entity: DefinedEntity | ModuleEntity, name: str, steps: int) -> Meaning | None:
+        if isinstance(entity, ModuleEntity):
+            return self._find_in_package([facts.path for facts in entity.files], name)
+        symbol = entity.symbols[0]
+        if symbol.symbol_type in CLASS_TYPES:
+            return self._find_in_type(entity, name, steps)
+        written = entity.facts.type_of(symbol) if symbol.symbol_type in VALUE_TYPES and len(entity.symbols) == 1 else ""
+        if not written:
+            return None
+        place = entity.facts.offset(symbol)
+        owner = _as_value(self._find_type(entity.facts, "", written, steps + 1, place))
+        return self._find_members(owner, (name,), steps + 1)
+
+    def _find_in_type(self, owner: DefinedEntity, name: str, steps: int) -> Meaning | None:
+        """Return the field or method of a type or of the types that it embeds."""
+        facts, qualified = owner.facts, owner.symbols[0].qualified
+        found = _definitions(facts, f"{qualified}.{name}")
+        embedded = facts.bases.get(qualified, ())
+        # The name of an embedded type is also the name of a field, which is not recorded.
+        if found is not None or steps > _STEPS_MAX or any(name_components(base)[-1] == name for base in embedded):
+            return found
+        found = self._find_in_package(self._package_files(facts, name), f"{qualified}.{name}")
+        if found is not None:
+            return found
+        members = [
+            self._find_members(_as_value(self._find_type(facts, "", base, steps + 1, None)), (name,), steps + 1)
+            for base in embedded
+        ]
+        known = [member for member in members if member is not None and member.certainty != "external"]
+        return known[0] if len(known) == 1 else None
+
+    def _package_files(self, facts: SourceFacts, name: str) -> Iterator[str]:
+        """Yield the files of a file's package that contain a name."""
+        directory = facts.path.rpartition("/")[0]
+        for path in self._files_with_name(name):
+            if path.endswith(".go") and path.rpartition("/")[0] == directory:
+                other = self._facts_of(path)
+                if other is not None and _package(other) == _package(facts):
+                    yield path
+
+    def _find_in_package(self, paths: Iterable[str], qualified: str) -> Meaning | None:
+        """Return the definitions with a qualified name in files of one package."""
+        containing = set(self._files_with_name(qualified.rpartition(".")[2]))
+        files = [facts for path in paths if path in containing and (facts := self._facts_of(path)) is not None]
+        return merge_meanings(_definitions(facts, qualified) for facts in files)
+
+    # -- Types ---------------------------------------------------------------------------------------------------------
+
+    def _find_type(
+        self, facts: SourceFacts, scope: str, written: str, steps: int, offset: int | None
+    ) -> Meaning | None:
+        """Return what a type as written means (symbols/go_types.py)."""
+        if steps > _STEPS_MAX:
+            return None
+        result = split_result(written)
+        if result is not None:
+            return self._find_result(facts, scope, *result, steps)
+        names = name_components(written)
+        if offset is not None and facts.local_names.receiver(offset, names[0].encode()) == UNKNOWN_TYPE:
+            return None  # A type parameter.
+        return self._find_members(self._find_name(facts, scope, names[0], steps + 1), names[1:], steps + 1)
+
+    def _find_result(
+        self, facts: SourceFacts, scope: str, callee: str, index: int, offset: int, steps: int
+    ) -> Meaning | None:
+        """Return the declared type of a result of a function or method."""
+        chain = NameChain(tuple(name_components(callee)), offset, is_open=False, is_absolute=False)
+        found = self._find_chain(facts, chain, scope, steps + 1)
+        if found is None or found.certainty == "external":
+            return found
+        function = found.entities[0] if len(found.entities) == 1 and found.certainty != "name" else None
+        if not isinstance(function, DefinedEntity) or len(function.symbols) != 1:
+            return None
+        written = function.facts.result_type_of(function.symbols[0], index)
+        place = function.facts.offset(function.symbols[0])
+        value = self._find_type(function.facts, "", written, steps + 1, place) if written else None
+        return value and Meaning(
+            least_certain(least_certain(found.certainty, "inferred"), value.certainty), value.entities
+        )
+
+
+def _package(facts: SourceFacts) -> str:
+    """Return the name of the package to which a file belongs."""
+    return next((name for name, found in facts.symbols.items() if found[0].symbol_type == "module"), "")
+
+
+def _definitions(facts: SourceFacts, qualified: str) -> Meaning | None:
+    symbols = tuple(symbol for symbol in facts.symbols_named(qualified) if symbol.symbol_type != "module")
+    return Meaning("exact", (DefinedEntity(facts, symbols),)) if symbols else None
+
+
+def _as_value(found: Meaning | None) -> Meaning | None:
+    """Return an object of a type."""
+    if found is None or found.certainty == "external":
+        return found
+    is_type = all(
+        isinstance(entity, DefinedEntity) and entity.symbols[0].symbol_type in CLASS_TYPES for entity in found.entities
+    )
+    return Meaning(least_certain(found.certainty, "inferred"), found.entities) if is_type else None

@@ -1,0 +1,253 @@
+"""Uses of names in Kotlin and Scala.
+
+Types are resolved by scope, imports and the names of the package. A member is at most `inferred`, because a type can
+have extensions and overloads. A name without a prefix in a lambda can be a member of the lambda's receiver, so it is
+resolved only if the file imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+from tree_sitter import Node
+
+from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
+from codebatch.model.record import Edge, Symbol
+from codebatch_workers.symbols.local_names import declared_type
+from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY
+
+_STEPS_MAX = 12
+_FactsOf = Callable[[str], SourceFacts | None]
+_LOCAL_KINDS = frozenset({"parameter", "variable"})
+_TYPE_PARAMETERS = frozenset({"type_parameter"})
+_NAME_NODES = frozenset({"identifier", "type_identifier"})
+_CLASS_BODIES = frozenset({"class_body", "enum_class_body", "template_body"})
+_OBJECT_NODES = frozenset({"object_declaration", "object_definition"})
+
+
+class _KotlinType(msgspec.Struct, frozen=True):
+    """A type, the file that defines it, and the number of names in the chain that name it.
+
+    A type outside the snapshot has no qualified name.
+    """
+
+    certainty: Certainty
+    facts: SourceFacts
+    qualified: str
+    count: int
+
+
+def resolve_kotlin_use(facts: SourceFacts, facts_of: _FactsOf, start: int, end: int, scope: str) -> Resolved:
+    """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+    node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
+    if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
+        return UNKNOWN
+    chain = facts.chain_at(start, end)
+    if chain.is_open or _is_label(node):
+        return UNKNOWN
+    return _KotlinFile(facts, facts_of).resolve(node, chain.names, chain.start, scope)
+
+
+class _KotlinFile:
+    """Resolves names in one file."""
+
+    def __init__(self, facts: SourceFacts, facts_of: _FactsOf) -> None:
+        self._facts = facts
+        self._facts_of = facts_of
+
+    def resolve(self, node: Node, names: Sequence[str], offset: int, scope: str) -> Resolved:
+        """Return the definitions to which the last name of a chain refers. `offset` is that of its first name."""
+        facts, first = self._facts, names[0]
+        local = facts.local_names.definition(offset, first.encode(), _LOCAL_KINDS)
+        if local is not None:
+            symbol = facts.symbol_at(local.start)
+            if len(names) == 1:
+                return UNKNOWN if symbol is None else _resolved("inferred", facts, [symbol], node)
+            written = declared_type(local.node, facts.file.utf8, facts.language)
+            found = self.find_type(written.split("."), offset, scope, 0) if written else None
+            if found is None or found.count < len(written.split(".")):
+                return UNKNOWN
+            return self._members(found, names[1:], "inferred", node)
+        if first == "this":
+            owner = "" if len(names) == 1 or _has_other_receiver(node) else _enclosing_type(facts, scope)
+            return (
+                self._members(_KotlinType("inferred", facts, owner, 1), names[1:], "inferred", node)
+                if owner
+                else UNKNOWN
+            )
+        found = self.find_type(names, offset, scope, 0) if first[:1].isupper() or len(names) > 1 else None
+        if found is not None:
+            return self._members(found, names[found.count :], found.certainty, node)
+        return self._plain_name(first, scope, node) if len(names) == 1 else UNKNOWN
+
+    def find_type(self, names: Sequence[str], offset: int, scope: str, steps: int) -> _KotlinType | None:
+        """Return the type that the longest possible beginning of a chain names at an offset."""
+        facts = self._facts
+        if steps > _STEPS_MAX or facts.local_names.definition(offset, names[0].encode(), _TYPE_PARAMETERS) is not None:
+            return None
+        doubt: Certainty = "exact"
+        for outer in _scopes(scope):
+            for count in range(len(names), 0, -1):
+                qualified = ".".join([outer, *names[:count]])
+                if _types(facts, qualified):
+                    return _KotlinType(doubt, facts, qualified, count)
+            if _types(facts, outer):
+                inherited, is_open = self._inherited(outer, names[0], steps + 1)
+                if inherited is not None:
+                    return _KotlinType(
+                        least_certain(doubt, inherited.certainty), inherited.facts, inherited.qualified, 1
+                    )
+                doubt = "inferred" if is_open else doubt
+        found = self._find_in_file(names)
+        if found is None:
+            return None
+        # Implicit links already take the bases of the file's classes into account.
+        return msgspec.structs.replace(found, certainty=least_certain(found.certainty, doubt))
+
+    def _inherited(self, owner: str, name: str, steps: int) -> tuple[_KotlinType | None, bool]:
+        """Return the nested type that a class of the file inherits, and whether a base is unknown."""
+        is_open = False
+        symbol = _types(self._facts, owner)[0]
+        for written in self._facts.bases.get(owner, ()) if steps <= _STEPS_MAX else ():
+            names = written.split(".")
+            base = self.find_type(names, self._facts.offset(symbol), symbol.scope, steps + 1)
+            if base is None or not base.qualified or base.count < len(names):
+                is_open = True
+                continue
+            qualified = f"{base.qualified}.{name}"
+            if _types(base.facts, qualified):
+                return _KotlinType(base.certainty, base.facts, qualified, 1), is_open
+            found, is_base_open = _KotlinFile(base.facts, self._facts_of)._inherited(base.qualified, name, steps + 1)
+            is_open = is_open or is_base_open
+            if found is not None:
+                return found, is_open
+        return None, is_open
+
+    def _find_in_file(self, names: Sequence[str]) -> _KotlinType | None:
+        """Return the type that a chain names at the outermost level of the file."""
+        facts = self._facts
+        imports = list(facts.imports_of(names[0]))
+        if imports:
+            edges = [edge for imported in imports for edge in facts.links_of(imported)]
+            if edges and all(edge.resolution == "external" for edge in edges):
+                return _KotlinType("external", facts, "", len(names))
+            target = imports[0].target.split(".")
+            return self._linked(edges, [*target, *names[1:]], len(target) - 1) if len(imports) == 1 else None
+        for count in range(len(names), 0, -1):
+            written = ".".join(names[:count])
+            if _types(facts, written):
+                return _KotlinType("exact", facts, written, count)
+        for count in range(len(names), 0, -1):
+            edges = facts.implicit_links.get(".".join(names[:count]), [])
+            if edges:
+                return self._linked(edges, names, 0)
+        return None
+
+    def _linked(self, edges: Sequence[Edge], names: Sequence[str], hidden: int) -> _KotlinType | None:
+        """Return the type in a linked file that a part of a chain names. The first `hidden` names are not written."""
+        target = self._facts_of(edges[0].target) if len({edge.target for edge in edges}) == 1 else None
+        if target is None:
+            return None
+        for first in range(len(names)):
+            for last in range(len(names), first, -1):
+                qualified = ".".join(names[first:last])
+                if last > hidden and _types(target, qualified):
+                    return _KotlinType(LINK_CERTAINTY[edges[0].resolution], target, qualified, last - hidden)
+        return None
+
+    @staticmethod
+    def _members(found: _KotlinType, names: Sequence[str], certainty: Certainty, node: Node) -> Resolved:
+        """Return the type itself if there are no names, or its member if there is one name."""
+        if not found.qualified:
+            return EXTERNAL
+        if not names:
+            return _resolved(certainty, found.facts, _types(found.facts, found.qualified), node)
+        if len(names) > 1:
+            return UNKNOWN
+        symbols = list(found.facts.symbols_named(f"{found.qualified}.{names[0]}"))
+        is_constant = all(symbol.symbol_type == "enum_member" for symbol in symbols)
+        return _resolved(certainty if is_constant else least_certain(certainty, "inferred"), found.facts, symbols, node)
+
+    def _plain_name(self, name: str, scope: str, node: Node) -> Resolved:
+        """Return the imported function or value, the member of an enclosing type, or a name of the file or package."""
+        facts = self._facts
+        imports = list(facts.imports_of(name))
+        edges = [edge for imported in imports for edge in facts.links_of(imported)]
+        edges = edges or facts.implicit_links.get(name, [])
+        if imports and edges and all(edge.resolution == "external" for edge in edges):
+            return EXTERNAL
+        if not imports:
+            if _has_other_receiver(node):
+                return UNKNOWN
+            for outer in (*_scopes(scope), ""):
+                qualified = f"{outer}.{name}" if outer else name
+                symbols = [one for one in facts.symbols_named(qualified) if one.symbol_type not in CLASS_TYPES]
+                if symbols:
+                    return _resolved("inferred", facts, symbols, node)
+                if outer and facts.bases.get(outer):
+                    # The member can be one of a base.
+                    return UNKNOWN
+        target = self._facts_of(edges[0].target) if len({edge.target for edge in edges}) == 1 else None
+        defined = imports[0].target.rpartition(".")[2] if imports else name
+        return UNKNOWN if target is None else _resolved("inferred", target, list(target.symbols_named(defined)), node)
+
+
+def _types(facts: SourceFacts, qualified: str) -> list[Symbol]:
+    return [symbol for symbol in facts.symbols_named(qualified) if symbol.symbol_type in CLASS_TYPES]
+
+
+def _resolved(certainty: Certainty, facts: SourceFacts, symbols: list[Symbol], node: Node) -> Resolved:
+    if len(symbols) == 2 and facts.language == "scala":
+        # A class and its companion object have one name. The first is a type, and the second a value.
+        is_type = node.type == "type_identifier"
+        symbols = [symbol for symbol in symbols if _is_object(facts, symbol) != is_type] or symbols
+    if not symbols:
+        return UNKNOWN
+    certainty = certainty if len(symbols) == 1 else least_certain(certainty, "name")
+    return Resolved(certainty, tuple(sorted(map(facts.definition, symbols))))
+
+
+def _is_object(facts: SourceFacts, symbol: Symbol) -> bool:
+    offset = facts.offset(symbol)
+    name = facts.file.tree.root_node.named_descendant_for_byte_range(offset, offset + 1) if facts.file.tree else None
+    return name is not None and name.parent is not None and name.parent.type in _OBJECT_NODES
+
+
+def _is_label(node: Node) -> bool:
+    """Return whether a name is that of an argument: `f(name = 1)`."""
+    parent, following = node.parent, node.next_sibling
+    is_argument = parent is not None and parent.type in ("assignment_expression", "value_argument")
+    return is_argument and following is not None and following.type == "="
+
+
+def _has_other_receiver(node: Node) -> bool:
+    """Return whether `this` at a node can be another object than that of the enclosing class in Kotlin."""
+    outer: Node | None = node.parent
+    while outer is not None and outer.type not in _CLASS_BODIES:
+        if outer.type in ("lambda_literal", "object_literal"):
+            return True
+        if outer.type == "function_declaration":
+            name = outer.child_by_field_name("name")
+            before = [child for child in outer.named_children if name is not None and child.end_byte <= name.start_byte]
+            if any(child.type in ("user_type", "nullable_type", "parenthesized_type") for child in before):
+                return True
+        outer = outer.parent
+    return (
+        outer is not None
+        and outer.parent is not None
+        and outer.parent.type in ("object_literal", "instance_expression")
+    )
+
+
+def _scopes(scope: str) -> Iterator[str]:
+    """Yield a scope and the scopes around it, the innermost first."""
+    while scope:
+        yield scope
+        scope = scope.rpartition(".")[0]
+
+
+def _enclosing_type(facts: SourceFacts, scope: str) -> str:
+    """Return the type around a scope. Return "" if there is none."""
+    return next((outer for outer in _scopes(scope) if _types(facts, outer)), "")

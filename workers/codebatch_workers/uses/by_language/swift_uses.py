@@ -1,0 +1,138 @@
+"""Uses of types in Swift, and of members of a type, of `self`, or of a local variable with a declared type.
+
+A function can be overloaded in an extension in any file of its module, so a member is at most `inferred`. The cases of
+an enum are an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_certain
+from codebatch.model.record import Symbol
+from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
+from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY
+
+_NAME_NODES = frozenset({"simple_identifier", "type_identifier"})
+# Conditions such as `#if os(Linux)`, and labels of arguments.
+_NODES_WITHOUT_USES = frozenset({"directive", "value_argument_label"})
+_OWN_TYPE_NAMES = frozenset({"Self", "self"})
+_FactsOf = Callable[[str], SourceFacts | None]
+
+
+class _SwiftType(msgspec.Struct, frozen=True):
+    """A type, the file that defines it, and the number of names in the chain that name it."""
+
+    certainty: Certainty
+    facts: SourceFacts
+    qualified: str
+    count: int
+
+
+def resolve_swift_use(facts: SourceFacts, facts_of: _FactsOf, start: int, end: int, scope: str) -> Resolved:
+    """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+    node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
+    if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
+        return UNKNOWN
+    if node.parent is not None and node.parent.type in _NODES_WITHOUT_USES:
+        return UNKNOWN
+    chain = facts.chain_at(start, end)
+    if chain.is_open:
+        return UNKNOWN
+    names = chain.names
+    # After the name, because its own declaration must be seen.
+    receiver = facts.local_names.receiver(chain.start + len(names[0].encode()), names[0].encode())
+    if receiver == UNKNOWN_TYPE or (receiver and len(names) == 1):
+        return UNKNOWN
+    if receiver:
+        found = _find_type(facts, facts_of, receiver.split("."), scope)
+        if found is None or found.count < len(receiver.split(".")):
+            return UNKNOWN
+        return _members(found, names[1:], "inferred")
+    if names[0] in _OWN_TYPE_NAMES:
+        owner = _enclosing_type(facts, scope)
+        return _members(_SwiftType("inferred", facts, owner, 1), names[1:], "inferred") if owner else UNKNOWN
+    if not names[0][:1].isupper():
+        return _plain_name(facts, facts_of, names[0], scope) if len(names) == 1 else UNKNOWN
+    found = _find_type(facts, facts_of, names, scope)
+    if found is None:
+        return UNKNOWN
+    return _members(found, names[found.count :], found.certainty)
+
+
+def _find_type(facts: SourceFacts, facts_of: _FactsOf, names: Sequence[str], scope: str) -> _SwiftType | None:
+    """Return the type that the longest possible beginning of a chain names."""
+    for count in range(len(names), 0, -1):
+        written = ".".join(names[:count])
+        for outer in _scopes(scope):
+            if _types(facts, f"{outer}.{written}"):
+                return _SwiftType("exact", facts, f"{outer}.{written}", count)
+        edges = facts.implicit_links.get(written, ())
+        if _types(facts, written):
+            # A base of the enclosing type can have a nested type with this name.
+            is_certain = not edges and not any(facts.bases.get(outer) for outer in _scopes(scope))
+            return _SwiftType("exact" if is_certain else "inferred", facts, written, count)
+        places = [(edge, target) for edge in edges if (target := facts_of(edge.target)) is not None]
+        if len(edges) == 1 and places:
+            edge, target = places[0]
+            for qualified in (written, written.partition(".")[2]):
+                if qualified and _types(target, qualified):
+                    return _SwiftType(LINK_CERTAINTY[edge.resolution], target, qualified, count)
+    return None
+
+
+def _types(facts: SourceFacts, qualified: str) -> list[Symbol]:
+    return [symbol for symbol in facts.symbols_named(qualified) if symbol.symbol_type in CLASS_TYPES]
+
+
+def _members(found: _SwiftType, names: Sequence[str], certainty: Certainty) -> Resolved:
+    """Return the type itself if there are no names, or its member if there is one name."""
+    if not names:
+        return _resolved(certainty, found.facts, _types(found.facts, found.qualified))
+    if len(names) > 1:
+        return UNKNOWN
+    symbols = list(found.facts.symbols_named(f"{found.qualified}.{names[0]}"))
+    is_case = all(symbol.symbol_type == "enum_member" for symbol in symbols)
+    return _resolved(certainty if is_case else least_certain(certainty, "inferred"), found.facts, symbols)
+
+
+def _plain_name(facts: SourceFacts, facts_of: _FactsOf, name: str, scope: str) -> Resolved:
+    """Return the member of an enclosing type, or the function or variable of the module, that a plain name names."""
+    for outer in _scopes(scope):
+        symbols = [symbol for symbol in facts.symbols_named(f"{outer}.{name}") if symbol.symbol_type not in CLASS_TYPES]
+        if symbols:
+            return _resolved("inferred", facts, symbols)
+    own = list(facts.symbols_named(name))
+    if own:
+        return _resolved("inferred", facts, own)
+    edges = facts.implicit_links.get(name, ())
+    target = facts_of(edges[0].target) if len(edges) == 1 else None
+    return UNKNOWN if target is None else _resolved("inferred", target, list(target.symbols_named(name)))
+
+
+def _resolved(certainty: Certainty, facts: SourceFacts, symbols: list[Symbol]) -> Resolved:
+    if not symbols:
+        return UNKNOWN
+    return Resolved(
+        certainty if len(symbols) == 1 else least_certain(certainty, "name"),
+        tuple(sorted(map(facts.definition, symbols))),
+    )
+
+
+def _scopes(scope: str) -> Iterator[str]:
+    """Yield a scope and the scopes around it, the innermost first."""
+    while scope:
+        yield scope
+        scope = scope.rpartition(".")[0]
+
+
+def _enclosing_type(facts: SourceFacts, scope: str) -> str:
+    """Return the type around a scope. In an extension, the file may not define it. Return "" if there is none."""
+    for outer in _scopes(scope):
+        symbols = facts.symbols_named(outer)
+        if not symbols or any(symbol.symbol_type in CLASS_TYPES for symbol in symbols):
+            return outer
+    return ""

@@ -1,0 +1,300 @@
+"""Facts about one file that the resolution of uses needs: definitions, imports, bases and links to other files."""
+
+from __future__ import annotations
+
+import builtins
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from tree_sitter import Node
+
+from codebatch.model.analysis.uses import Certainty, Definition
+from codebatch.model.record import Edge, Symbol
+from codebatch_workers.symbols.file_exports import ModuleExport, file_exports
+from codebatch_workers.symbols.go_types import result_type
+from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
+from codebatch_workers.symbols.local_names import LocalNames, declared_type
+from codebatch_workers.symbols.outline import FileOutline, file_outline
+from codebatch_workers.symbols.python_exports import python_exports
+from codebatch_workers.symbols.rust_types import rust_result_type
+from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
+from codebatch_workers.uses.languages import CLASS_TYPES, LANGUAGE_RULES, LanguageRules
+from codebatch_workers.uses.local_imports import LocalImport, local_imports
+
+_NO_RULES = LanguageRules()
+# Names that Python binds in the body of a class.
+_NAMES_OF_CLASS_BODY = frozenset({"__module__", "__qualname__"})
+_PYTHON_BUILTINS = frozenset(dir(builtins))
+
+
+class SourceFacts:
+    """Facts about a file. `links` are the `depends` edges of the file.
+
+    The class has many methods, because each fact is computed from the same tree and cached with it.
+    """
+
+    def __init__(self, path: str, file: SourceFile, links: Sequence[Edge]) -> None:
+        self.path = path
+        self.file = file
+        self.language = file.language
+        self.rules = LANGUAGE_RULES.get(file.language, _NO_RULES)
+        self.is_resolved = file.language in LANGUAGE_RULES and file.tree is not None
+        self._outline: FileOutline = file_outline(file)
+        self.symbols: dict[str, list[Symbol]] = defaultdict(list)
+        # `const a = require("a")` is a variable and an import.
+        imported = {(name.local, name.line) for name in self.imports} if self.rules.has_exports else set()
+        for symbol in self._outline.symbols:
+            if symbol.symbol_type != "import" and (symbol.name, symbol.line) not in imported:
+                self.symbols[symbol.qualified].append(symbol)
+        self.implicit_links: dict[str, list[Edge]] = defaultdict(list)
+        self.explicit_links: dict[str, list[Edge]] = defaultdict(list)
+        self.links_by_line: dict[int, list[Edge]] = defaultdict(list)
+        for edge in links:
+            (self.implicit_links if edge.implicit else self.explicit_links)[edge.imported].append(edge)
+            if not edge.implicit:
+                self.links_by_line[edge.line].append(edge)
+
+    @cached_property
+    def imports(self) -> Sequence[LocalImport]:
+        """The names that imports bind in the file, and the imports of all names of a module."""
+        return local_imports(self.file, IMPORTS_BY_LANGUAGE.get(self.language))
+
+    def links_of(self, imported: LocalImport) -> Sequence[Edge]:
+        """Return the `depends` edges of an import.
+
+        If several names are imported from one file in one line, only the first has an edge.
+        """
+        target, line = imported.target, imported.line
+        if target in self.explicit_links or not self.rules.stem_is_module:
+            return self.explicit_links.get(target, ())
+        module = target.rpartition(".")[0]
+        return [
+            edge
+            for edge in self.links_by_line.get(line, ())
+            if edge.imported.rpartition(".")[0] == module and not self.names_module(edge.imported, edge.target)
+        ]
+
+    def names_module(self, imported: str, path: str) -> bool:
+        """Return whether an import target in this Python file names the file at a path, not a name in that file."""
+        components = name_components(imported)
+        parts = _module_parts(path)
+        dots = len(imported) - len(imported.lstrip("."))
+        if dots:
+            return parts == self.path.split("/")[:-dots] + [name for name in components if name.strip(".")]
+        return parts[-len(components) :] == components
+
+    @cached_property
+    def bindings(self) -> FileBindings | None:
+        """All names that the file binds, if the language has rules for them."""
+        return find_bindings(self.file) if self.rules.has_bindings and self.is_resolved else None
+
+    @cached_property
+    def _imports_by_start(self) -> dict[int, list[LocalImport]]:
+        imports: dict[int, list[LocalImport]] = defaultdict(list)
+        for imported in self.imports:
+            imports[imported.start].append(imported)
+        return imports
+
+    @cached_property
+    def _symbols_by_place(self) -> dict[tuple[int, int], Symbol]:
+        return {(symbol.line, symbol.column): symbol for named in self.symbols.values() for symbol in named}
+
+    def bound_names(self, name: str, offset: int | None) -> Sequence[BoundName]:
+        """Return the definitions of a name that is used at an offset, or at the outermost level of the file."""
+        bindings = self.bindings
+        if bindings is None or not bindings.scopes:
+            return ()
+        if offset is None:
+            return bindings.scopes[0].names.get(name.encode(), ())
+        if name in _NAMES_OF_CLASS_BODY and bindings.scope_at(offset).is_class:
+            return ()
+        found = bindings.find_definitions(offset, name.encode())
+        return () if found is None else found[1]
+
+    def receiver(self, offset: int, name: str) -> str:
+        """Return the type of a local variable as `LocalNames.receiver`. A name that an import binds is not local."""
+        written = self.local_names.receiver(offset, name.encode())
+        is_imported = written and any(self.imports_at(bound.start) for bound in self.bound_names(name, offset))
+        return "" if is_imported else written
+
+    @property
+    def package_of_module(self) -> str:
+        """The path of the package that contains this Python module."""
+        directory = "/".join(_module_parts(self.path)[:-1])
+        return f"{directory}/__init__.py" if directory else "__init__.py"
+
+    def is_local(self, bound: BoundName) -> bool:
+        """Return whether a definition is in a function or a block."""
+        scope = None if self.bindings is None else self.bindings.scope_at(bound.start)
+        return scope is not None and scope.parent is not None and not scope.is_class
+
+    def is_builtin(self, name: str) -> bool:
+        """Return whether a name that the file does not bind is built into the language."""
+        return self.language == "python" and name in _PYTHON_BUILTINS and not self.has_star_imports
+
+    @property
+    def has_star_imports(self) -> bool:
+        """Whether an import binds names that it does not list."""
+        return any(not imported.local for imported in self.imports)
+
+    @cached_property
+    def _listed_names(self) -> frozenset[str] | None:
+        return python_exports(self.file)
+
+    def star_visibility(self, name: str) -> Certainty:
+        """Return how certain it is that `from module import *` binds a name of this Python module.
+
+        The result is `name` if it certainly does not.
+        """
+        if not self.symbols_named("__all__"):
+            return "name" if name.startswith("_") else "exact"
+        if self._listed_names is None:
+            return "inferred"
+        return "exact" if name in self._listed_names else "name"
+
+    def package_path(self, imported: str, path: str) -> str:
+        """Return the path of the package `a` for the import `a.b`, which leads to a path. Return "" if it has none."""
+        parts = _module_parts(path)[: 1 - len(name_components(imported)) or None]
+        return "/".join([*parts, "__init__.py"])
+
+    def imports_at(self, start: int) -> Sequence[LocalImport]:
+        """Return the imports that bind the name at an offset."""
+        return self._imports_by_start.get(start, ())
+
+    def symbol_at(self, start: int) -> Symbol | None:
+        """Return the definition whose name is at an offset."""
+        return self._symbols_by_place.get(self.file.position(start))
+
+    @cached_property
+    def exports(self) -> Sequence[ModuleExport]:
+        """The names that a JavaScript module exports."""
+        return file_exports(self.file).exports
+
+    @cached_property
+    def local_names(self) -> LocalNames:
+        """The local variables and parameters of the file."""
+        return LocalNames(self.file)
+
+    @cached_property
+    def bases(self) -> dict[str, list[str]]:
+        """The bases of each class as written, by the qualified name of the class."""
+        bases: dict[str, list[str]] = defaultdict(list)
+        for edge in self._outline.edges:
+            if edge.edge_type == "inherits":
+                bases[edge.source].append(edge.target)
+        return bases
+
+    def imports_of(self, local: str) -> Iterable[LocalImport]:
+        """Return the imports that bind a local name."""
+        return [imported for imported in self.imports if imported.local == local]
+
+    def symbols_named(self, qualified: str) -> Sequence[Symbol]:
+        """Return the definitions with a qualified name."""
+        return self.symbols.get(qualified, ())
+
+    def scopes(self, scope: str) -> Iterator[str]:
+        """Yield the qualified names of a scope and of all scopes around it, the innermost first."""
+        while scope:
+            yield scope
+            scope = scope.rpartition(self.rules.separator)[0]
+
+    def enclosing_class(self, scope: str) -> str | None:
+        """Return the qualified name of the innermost class that encloses a scope."""
+        return next((outer for outer in self.scopes(scope) if self.is_class(outer)), None)
+
+    def is_class(self, qualified: str) -> bool:
+        """Return whether the file defines a class with a qualified name."""
+        return any(symbol.symbol_type in CLASS_TYPES for symbol in self.symbols_named(qualified))
+
+    def suffix_symbols(self, components: Sequence[str]) -> Sequence[Symbol]:
+        """Return the definitions that the longest possible end of a chain of names names."""
+        for first in range(len(components)):
+            symbols = self.symbols_named(self.rules.separator.join(components[first:]))
+            if symbols:
+                return symbols
+        return ()
+
+    def type_of(self, symbol: Symbol) -> str:
+        """Return the declared type of a variable or field, or the class of which its value is constructed."""
+        offset = self.offset(symbol)
+        name = self.file.tree.root_node.named_descendant_for_byte_range(offset, offset + 1) if self.file.tree else None
+        return "" if name is None else declared_type(name, self.file.utf8, self.language)
+
+    def result_type_of(self, symbol: Symbol, index: int) -> str:
+        """Return the declared type of a result of a Go function."""
+        name = self.node_at(self.offset(symbol))
+        return "" if name is None else result_type(name, self.file.utf8, index)
+
+    def rust_result_of(self, symbol: Symbol) -> str:
+        """Return the path of the declared result of a Rust function."""
+        name = self.node_at(self.offset(symbol))
+        return "" if name is None else rust_result_type(name, self.file.utf8)
+
+    def node_at(self, offset: int) -> Node | None:
+        """Return the name at an offset."""
+        tree = self.file.tree
+        return None if tree is None else tree.root_node.named_descendant_for_byte_range(offset, offset + 1)
+
+    def text(self, node: Node) -> str:
+        """Return the text of a node."""
+        return self.file.utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def export_at(self, offset: int) -> Node | None:
+        """Return the part of `export { name as other }` with the name at an offset, or None."""
+        name = self.node_at(offset) if self.rules.has_exports else None
+        parent = None if name is None else name.parent
+        return parent if parent is not None and parent.type == "export_specifier" else None
+
+    def chain_at(self, start: int, end: int) -> NameChain:
+        """Return the chain of names whose last name is at the given offsets."""
+        if self.bindings is not None and self.file.tree is not None:
+            name = self.file.tree.root_node.descendant_for_byte_range(start, end)
+            if name is not None and (name.start_byte, name.end_byte) == (start, end):
+                return node_chain(name, self.file.utf8)
+        return chain_at(self.file.utf8, start, end, self.language)
+
+    def is_set_in_method(self, symbol: Symbol) -> bool:
+        """Return whether a Python field has no declaration but `self.x = …` without a type."""
+        if symbol.symbol_type != "field" or self.language != "python":
+            return False
+        name = self.node_at(self.offset(symbol))
+        is_member = name is not None and name.parent is not None and name.parent.type == "attribute"
+        return is_member and not self.is_declared(symbol)
+
+    def is_declared(self, symbol: Symbol) -> bool:
+        """Return whether a member of a Python class has a declared type, or is a function or property."""
+        name = self.node_at(self.offset(symbol))
+        target = None if name is None else name.parent
+        if target is not None and target.type == "attribute":
+            target = target.parent
+        return symbol.symbol_type != "field" or (target is not None and target.child_by_field_name("type") is not None)
+
+    def is_label(self, start: int, end: int) -> bool:
+        """Return whether the name at the given offsets is the name of an argument or the key of a value."""
+        node = self.file.tree.root_node.named_descendant_for_byte_range(start, end) if self.file.tree else None
+        parent = None if node is None else node.parent
+        if node is None or parent is None or parent.type not in self.rules.labels:
+            return False
+        label = parent.child_by_field_name("name") or parent.child_by_field_name("key") or parent.named_children[0]
+        return label.start_byte == node.start_byte
+
+    def definition(self, symbol: Symbol) -> Definition:
+        """Return a symbol of the file as a definition."""
+        return Definition(self.path, symbol.line, symbol.column, symbol.qualified, symbol.name, symbol.symbol_type)
+
+    def offset(self, symbol: Symbol) -> int:
+        """Return the offset of the name of a symbol."""
+        start = self.file.line_starts[symbol.line - 1]
+        if self.file.is_ascii:
+            return start + symbol.column - 1
+        line = self.file.utf8[start : start + 4 * symbol.column].decode("utf-8", "ignore")
+        return start + len(line[: symbol.column - 1].encode())
+
+
+def _module_parts(path: str) -> list[str]:
+    """Return the components of a Python module's path. A package is named after its directory."""
+    parts = path.removesuffix("i").removesuffix(".py").split("/")
+    return parts[:-1] if parts[-1] == "__init__" else parts

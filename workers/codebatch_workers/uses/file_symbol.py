@@ -1,0 +1,20 @@
+"""A definition together with the facts about its file."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.model.record import Symbol
+from codebatch_workers.uses.file_facts import SourceFacts
+
+
+class FileSymbol(msgspec.Struct, frozen=True, eq=False):
+    """A definition in a file."""
+
+    facts: SourceFacts
+    symbol: Symbol
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The path, line and column of the name. They identify the definition."""
+        return self.facts.path, self.symbol.line, self.symbol.column

@@ -1,0 +1,94 @@
+"""Rules of each language that the resolution of uses needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from codebatch.model.analysis.uses import Certainty
+
+CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum", "type"})
+NAMESPACE_TYPES = frozenset({"module", "namespace"})
+VALUE_TYPES = frozenset({"variable", "constant", "field", "property", "enum_member"})
+FUNCTION_TYPES = frozenset({"function", "method", "constructor", "macro"})
+
+
+class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of a language.
+
+    - `separator`: the text between the components of qualified names in symbol records.
+    - `own_object`: the names that mean the object or class of the enclosing method.
+    - `own_object_is_exact`: the class of `own_object` is certain, because calls are bound to its declaration.
+    - `base_object`: the names that mean the base class.
+    - `sees_members`: code in a class uses the members of the class without a prefix.
+    - `has_overloads`: a class or scope can define several functions with one name.
+    - `stem_is_module`: the target of an import can be a module, which is named after its file or directory.
+    - `has_exports`: other files see only the names that a file exports.
+    - `constructor_member`: the member of each object that is its class, not the constructor that a class defines.
+    - `has_bindings`: the bindings of a file (`syntax/bindings.py`) have every name that the file binds.
+    - `labels`: nodes whose field `name`, or first child, names an argument or a key.
+    """
+
+    separator: str = "."
+    own_object: frozenset[str] = frozenset()
+    own_object_is_exact: bool = False
+    base_object: frozenset[str] = frozenset()
+    sees_members: bool = False
+    has_overloads: bool = False
+    stem_is_module: bool = False
+    has_exports: bool = False
+    has_bindings: bool = False
+    constructor_member: str = ""
+    labels: frozenset[str] = frozenset()
+
+
+_JAVASCRIPT = LanguageRules(
+    has_exports=True,
+    has_bindings=True,
+    constructor_member="constructor",
+    own_object=frozenset({"this"}),
+    base_object=frozenset({"super"}),
+    labels=frozenset(
+        {"pair", "pair_pattern", "method_definition", "jsx_attribute", "labeled_statement", "enum_assignment"}
+    ),
+)
+
+LINK_CERTAINTY: Mapping[object, Certainty] = {
+    "exact": "exact",
+    "file": "inferred",
+    "name": "name",
+    "external": "external",
+}
+"""The certainty that a link between files gives to the uses that follow it, by the resolution of the link."""
+
+LANGUAGE_RULES: Mapping[str, LanguageRules] = {
+    "c": LanguageRules(),
+    "csharp": LanguageRules(),
+    "go": LanguageRules(),
+    "java": LanguageRules(
+        own_object=frozenset({"this"}),
+        own_object_is_exact=True,
+        base_object=frozenset({"super"}),
+        sees_members=True,
+        has_overloads=True,
+        labels=frozenset({"element_value_pair"}),
+    ),
+    "javascript": _JAVASCRIPT,
+    "kotlin": LanguageRules(),
+    "php": LanguageRules(),
+    "python": LanguageRules(
+        own_object=frozenset({"self", "cls"}),
+        base_object=frozenset({"super"}),
+        stem_is_module=True,
+        has_bindings=True,
+        labels=frozenset({"keyword_argument"}),
+    ),
+    "ruby": LanguageRules(),
+    "rust": LanguageRules(separator="::"),
+    "scala": LanguageRules(),
+    "swift": LanguageRules(labels=frozenset({"value_argument_label"})),
+    "tsx": _JAVASCRIPT,
+    "typescript": _JAVASCRIPT,
+}
+"""The rules of the languages in which uses are resolved. In other languages, every use has the certainty `name`."""

@@ -1,0 +1,123 @@
+"""All uses of a name in a file, each resolved to definitions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved
+from codebatch.model.record import Edge
+from codebatch_workers.symbols.references import find_occurrences
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.uses.chains import name_components
+from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.resolver import UseResolver
+
+SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
+
+
+def find_uses(resolver: UseResolver, facts: SourceFacts, name: str) -> Iterator[NameUse]:
+    """Yield the occurrences of a name in a file, in text order."""
+    for start, end, role, scope in find_occurrences(facts.file, name):
+        resolved = _resolve(resolver, facts, name, (start, end), role, scope)
+        chain = facts.chain_at(start, end)
+        written = b"".join(facts.file.utf8[chain.start : end].split()).decode("utf-8", "replace")
+        target = f".{written}" if chain.is_open else written
+        yield NameUse(*facts.file.position(start), *facts.file.position(end), role, scope, target, resolved)
+
+
+def _resolve(
+    resolver: UseResolver, facts: SourceFacts, name: str, span: tuple[int, int], role: str, scope: str
+) -> Resolved:
+    line, column = facts.file.position(span[0])
+    if role == "definition":
+        symbols = [
+            symbol
+            for same_name in facts.symbols.values()
+            for symbol in same_name
+            if (symbol.line, symbol.column) == (line, column)
+        ]
+        return Resolved("exact", tuple(map(facts.definition, symbols))) if symbols else UNKNOWN
+    if facts.language == "php" and facts.file.utf8.startswith(b"\\", span[1]):
+        return UNKNOWN  # A namespace can have the name of a class in it.
+    if role == "import":
+        return resolver.resolve_import(facts, name, line)
+    if facts.is_label(*span):
+        return UNKNOWN
+    return resolver.resolve(facts, *span, scope)
+
+
+class SnapshotUses:
+    """Resolves the uses of names in the files of one snapshot. The facts about a file are computed once."""
+
+    def __init__(
+        self,
+        read: SourceReader,
+        links_of: Callable[[str], Sequence[Edge]],
+        files_with_name: Callable[[str], Collection[str]],
+    ) -> None:
+        self._read = read
+        self._links_of = links_of
+        self._facts: dict[str, SourceFacts | None] = {}
+        self._resolver = UseResolver(self._facts_of, files_with_name)
+
+    def uses_in(self, path: str, name: str) -> list[NameUse]:
+        """Return the occurrences of a name in a file, in text order, each resolved to definitions."""
+        facts = self._facts_of(path)
+        return [] if facts is None else list(find_uses(self._resolver, facts, name))
+
+    def aliases_in(self, path: str, name: str, line: int) -> list[str]:
+        """Return the other local names that an import at a line gives to a name."""
+        facts = self._facts_of(path)
+        if facts is None:
+            return []
+        return [
+            imported.local
+            for imported in facts.imports
+            if imported.line == line
+            and imported.local not in ("", name)
+            and name in (imported.member, name_components(imported.target)[-1])
+        ]
+
+    def has_other_names(self, path: str, qualified: str) -> bool:
+        """Return whether other files can import a definition by another name than its own."""
+        facts = self._facts_of(path)
+        exports = () if facts is None else facts.exports
+        return any(export.local == qualified and export.name != qualified for export in exports)
+
+    def imported_names(self, path: str, symbols: Collection[tuple[str, str]]) -> list[str]:
+        """Return the names by which a file imports or exports one of some symbols of other files.
+
+        A symbol is given by its path and qualified name.
+        """
+        facts = self._facts_of(path)
+        if facts is None:
+            return []
+        imports = [(name.local, self._resolver.resolve_import(facts, name.local, name.line)) for name in facts.imports]
+        exports = [(name.name, self._resolver.resolve_export(facts, name)) for name in facts.exports if name.module]
+        return [
+            name
+            for name, resolved in (*imports, *exports)
+            if any((found.path, found.qualified) in symbols for found in resolved.definitions)
+        ]
+
+    def _facts_of(self, path: str) -> SourceFacts | None:
+        if path not in self._facts:
+            source = self._read(path)
+            self._facts[path] = None if source is None else self._make_facts(path, *source)
+        return self._facts[path]
+
+    def _make_facts(self, path: str, content: bytes, contexts: Mapping[str, bytes]) -> SourceFacts:
+        file = SourceFile(os.fsencode(path), content, executable=False, contexts=contexts)
+        return SourceFacts(path, file, self._links_of(path))
+
+
+def project_uses(
+    read: SourceReader, links_of: Callable[[str], Sequence[Edge]], files_with_name: Callable[[str], Collection[str]]
+) -> SnapshotUses:
+    """Return the uses of names in a snapshot.
+
+    `read` returns the content and contexts of a file. `links_of` returns the `depends` edges of a file.
+    `files_with_name` returns the paths of all files that contain a name, and possibly of others.
+    """
+    return SnapshotUses(read, links_of, files_with_name)
