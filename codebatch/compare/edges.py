@@ -42,7 +42,7 @@ def _group_edges(edges: Sequence[Edge], target_of: Callable[[str], str]) -> Mapp
     for edge in sorted(edges, key=lambda edge: edge.line):
         leads_to_file = edge.edge_type == "depends" and edge.resolution != "external"
         target = target_of(edge.target) if leads_to_file else edge.target
-        kind = edge.is_module, edge.module_file, edge.type_only, edge.deferred
+        kind = edge.is_module, edge.module_file, edge.type_only, edge.deferred, edge.implicit
         key = (edge.edge_type, edge.source, target, edge.resolution, edge.imported, kind)
         edges_by_key[key].append(edge)
     return edges_by_key

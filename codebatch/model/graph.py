@@ -13,10 +13,10 @@ def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
 
     It can if loading `source` executes the import.
 
-    Imports in Rust files never can, because the modules of a crate are compiled together, and Cargo refuses cycles of
-    crates.
+    In Go and Rust, imports never can. The files of a package and the modules of a crate are compiled together, and the
+    compilers refuse cycles of packages and crates.
     """
-    return not (type_only or deferred or source.endswith(".rs"))
+    return not (type_only or deferred or source.endswith((".go", ".rs")))
 
 
 def strong_components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:

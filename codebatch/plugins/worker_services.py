@@ -7,12 +7,19 @@ module of each function is imported by name, and the type of the function is dec
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol, cast
 
 from codebatch.model.analysis.search_result import FileSearchResult
+from codebatch.model.analysis.uses import NameUse
+from codebatch.model.record import Edge
 from codebatch.model.task import JsonValue
-from codebatch.protocol.launch import ABSENCE_SERVICES_MODULE, LANGUAGE_SERVICES_MODULE, SOURCE_SERVICES_MODULE
+from codebatch.protocol.launch import (
+    ABSENCE_SERVICES_MODULE,
+    LANGUAGE_SERVICES_MODULE,
+    NAME_SERVICES_MODULE,
+    SOURCE_SERVICES_MODULE,
+)
 
 RuleSwitch = Callable[[bytes, str, str], bool | None]
 """A function (path, tool, rule ID) that returns whether a rule is switched off for a path.
@@ -41,21 +48,39 @@ class RuleTrialRunner(Protocol):
 
 
 class CodeFinder(Protocol):
-    """A compiled query or pattern with which code is searched."""
+    """A compiled query or pattern with which code is searched. Every file with a match contains its `identifiers`."""
+
+    @property
+    def identifiers(self) -> tuple[str, ...]: ...
+
+
+class ProjectUses(Protocol):
+    """Resolves the uses of names in the files of one snapshot (`codebatch_workers.uses`)."""
+
+    def uses_in(self, path: str, name: str) -> list[NameUse]:
+        """Return the occurrences of a name in a file, in text order, each resolved to definitions."""
+
+    def aliases_in(self, path: str, name: str, line: int) -> list[str]:
+        """Return the other local names that an import at a line gives to a name."""
+
+    def has_other_names(self, path: str, qualified: str) -> bool:
+        """Return whether other files can import a definition by another name than its own."""
+
+    def imported_names(self, path: str, symbols: Collection[tuple[str, str]]) -> list[str]:
+        """Return the names by which a file imports or exports one of some symbols of other files.
+
+        A symbol is given by its path and qualified name.
+        """
+
+
+SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
+"""A function that returns the content and the contexts of the file at a path, or None if it is not available."""
 
 
 class LanguageServices(Protocol):
     """Parsers, lint rules and code search (`codebatch_workers.runtime.introspection`)."""
 
     def syntax_tree(self, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes: ...
-    def references_in(
-        self,
-        name: str,
-        path: bytes,
-        content: bytes,
-        contexts: Mapping[str, bytes],
-        calls: Sequence[tuple[int, str, str]] | None = None,
-    ) -> list[dict[str, JsonValue]]: ...
     def list_rules(self, settings: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]: ...
     def rule_summaries(self) -> dict[str, str]: ...
     def explain_rule(self, settings: Mapping[str, JsonValue], code: str) -> dict[str, JsonValue]: ...
@@ -74,6 +99,25 @@ class LanguageServices(Protocol):
     ) -> FileSearchResult: ...
 
 
+class NameServices(Protocol):
+    """The search for a name, with parsers (`codebatch_workers.runtime.name_search`)."""
+
+    def references_in(
+        self,
+        name: str,
+        path: bytes,
+        content: bytes,
+        contexts: Mapping[str, bytes],
+        calls: Sequence[tuple[int, str, str]] | None = None,
+    ) -> list[dict[str, JsonValue]]: ...
+    def project_uses(
+        self,
+        read: SourceReader,
+        links_of: Callable[[str], Sequence[Edge]],
+        files_with_name: Callable[[str], Collection[str]],
+    ) -> ProjectUses: ...
+
+
 class SourceServices(Protocol):
     """Lines of files, without a parser (`codebatch_workers.runtime.source_lines`)."""
 
@@ -83,6 +127,7 @@ class SourceServices(Protocol):
     def file_code_lines(
         self, path: bytes, content: bytes, contexts: Mapping[str, bytes], comments: bytes
     ) -> tuple[list[bytes], list[int]]: ...
+    def decode_text(self, content: bytes) -> bytes: ...
 
 
 class AbsenceServices(Protocol):
@@ -98,6 +143,11 @@ class AbsenceServices(Protocol):
 def language_services() -> LanguageServices:
     """Import and return the services that need parsers. The first call takes a few hundred milliseconds."""
     return cast("LanguageServices", importlib.import_module(LANGUAGE_SERVICES_MODULE))
+
+
+def name_services() -> NameServices:
+    """Import and return the search for a name. It needs parsers, but no lint rules."""
+    return cast("NameServices", importlib.import_module(NAME_SERVICES_MODULE))
 
 
 def source_services() -> SourceServices:

@@ -30,8 +30,10 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     - `failed_tasks`: the tasks that failed.
     - `lost`: the number of files that could not be read.
     - `misses_required_files`: whether the answer needs all files of the project, but the batch is restricted to paths.
-    - `unfollowed`: if other files may use the requested file without an import, a text that describes these uses. The
-      answer does not contain them. Otherwise empty.
+    - `unfollowed`: if uses of the requested file are not resolved, because of its language, a text that says this.
+      Otherwise empty.
+    - `doubt`: if nothing was found, but files that were not analysed completely may contain results, a text that
+      describes these files. Otherwise empty.
     - `files`: the number of files of the batch.
     - `files_done`: if the batch is running or was stopped, the number of files with all needed results. Otherwise None.
     """
@@ -43,14 +45,19 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     lacks_files: bool = False
     unfollowed: str = ""
+    doubt: str = ""
     files: int = 0
     files_done: int | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether the answer is complete."""
-        is_whole = not self.lacks_files and not self.unfollowed
+        is_whole = not self.lacks_files and not self.unfollowed and not self.doubt
         return self.done == self.planned and not self.failed and not self.lost and is_whole
+
+    def with_doubt(self, doubt: str) -> Completeness:
+        """Return the completeness of an answer that found nothing, with the files that may contain results."""
+        return msgspec.structs.replace(self, doubt=doubt)
 
     @property
     def progress(self) -> str:
@@ -81,6 +88,8 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
             messages.append("the batch is restricted to a part of the project; files outside this part are not covered")
         if self.unfollowed:
             messages.append(self.unfollowed)
+        if self.doubt:
+            messages.append(self.doubt)
         return "; ".join(messages)
 
 

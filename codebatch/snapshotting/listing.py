@@ -57,7 +57,7 @@ _GIT_SECONDS_MIN = 0.1
 _INDEX_SECONDS = 10.0
 _GIT_FILES_PER_SECOND = 10_000
 
-_CACHE_TAG_NAME = b"CACHEDIR.TAG"
+CACHE_TAG_NAME = b"CACHEDIR.TAG"
 _STORE_FILE_BYTES_MAX = 4096
 
 
@@ -139,8 +139,8 @@ class TreeLister:
     def lists_a_cache_tag(self, directory: bytes, mode: str) -> bool:
         """Return whether a list may contain the CACHEDIR.TAG of a store. Call `digest` for this list before."""
         if mode == MODE_GIT and directory not in self._listings:
-            return _CACHE_TAG_NAME in self._git_raw(directory)
-        return any(path.endswith(_CACHE_TAG_NAME) for path in self._directory_listing(directory).paths)
+            return CACHE_TAG_NAME in self._git_raw(directory)
+        return any(path.endswith(CACHE_TAG_NAME) for path in self._directory_listing(directory).paths)
 
     def lists_a_file(self) -> bool:
         """Return whether `list_all` would find any regular file. Stops at the first one. Raises SourceUnreadable."""
@@ -361,23 +361,11 @@ class TreeLister:
         for path in paths:
             if path.endswith(IGNORE_FILE) and os.path.basename(path) == IGNORE_FILE:
                 self._rules.add_ignore_file(os.path.dirname(path))
-            elif path.endswith(_CACHE_TAG_NAME) and os.path.basename(path) == _CACHE_TAG_NAME:
+            elif path.endswith(CACHE_TAG_NAME) and os.path.basename(path) == CACHE_TAG_NAME:
                 stores.add(os.path.dirname(path))
         for directory in stores:
-            if directory and self._is_store(directory):
+            if directory and is_store(self._directories, directory):
                 self._rules.add_store(directory)
-
-    def _is_store(self, directory: bytes) -> bool:
-        """Return whether a directory is a store: whether its store.json or CACHEDIR.TAG contains `codebatch`."""
-        parent = self._directories.open_directory(directory)
-        try:
-            documents = [
-                read_regular(name, bytes_max=_STORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
-                for name in (layout.STORE_FILE.encode(), _CACHE_TAG_NAME)
-            ]
-        except OSError:
-            return False
-        return any(b"codebatch" in content for content in documents)
 
     def _is_ignored_by_parent(self, directory: bytes) -> bool:
         """Return whether an enclosing repository ignores a named directory. git would list hardly any file in it."""
@@ -398,6 +386,19 @@ class TreeLister:
 
     def _below_base(self, directory: bytes, name: bytes) -> bytes:
         return os.path.normpath(os.path.join(directory, name)) if name not in (b"", b".") else directory
+
+
+def is_store(directories: DirectoryDescriptors, directory: bytes) -> bool:
+    """Return whether a directory is a store: whether its store.json and CACHEDIR.TAG contain `codebatch`."""
+    try:
+        parent = directories.open_directory(directory)
+        documents = [
+            read_regular(name, bytes_max=_STORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
+            for name in (layout.STORE_FILE.encode(), CACHE_TAG_NAME)
+        ]
+    except OSError:
+        return False
+    return any(b"codebatch" in content for content in documents)
 
 
 def sort_by_directory(paths: Iterable[bytes]) -> list[bytes]:

@@ -128,7 +128,7 @@ class SelectionRules:
         Called for each file of a tree, so trees without rules have a fast path.
         """
         if self._includes_all and not (self._exclude.patterns or self._files or self._stores):
-            return not _is_report_file(path)
+            return not is_report_file(path)
         return self.exclusion_reason(path) is None
 
     def exclusion_reason(self, path: bytes) -> ExclusionReason | None:
@@ -155,7 +155,7 @@ class SelectionRules:
     def _direct_exclusion(self, path: bytes, *, is_directory: bool) -> ExclusionReason | None:
         if path in self._stores:
             return ExclusionReason("it is a codebatch store", path)
-        if not is_directory and _is_report_file(path):
+        if not is_directory and is_report_file(path):
             return ExclusionReason("it is a codebatch report", path)
         excluded = self._exclude.deciding_pattern(path, is_directory=is_directory)
         if excluded is not None and not excluded.negated:
@@ -191,7 +191,7 @@ def find_pattern_mistake(patterns: Sequence[str], root: Path) -> PatternMistake 
     return find_mistake(patterns, "" if is_ambiguous else str(root), os.path.expanduser("~").rstrip("/"))
 
 
-def _is_report_file(path: bytes) -> bool:
+def is_report_file(path: bytes) -> bool:
     """Return whether a file has the default name of an HTML report."""
     return path.endswith(_REPORT_NAME) and path.rpartition(b"/")[2] == _REPORT_NAME
 

@@ -368,8 +368,10 @@ def test_inconsistent_outcome_is_executed_again(stored: DamagedProject, task: st
 def test_references_reports_files_that_it_could_not_search(
     stored: DamagedProject, damage: Callable[[Path], None]
 ) -> None:
+    """Without an index, all files are searched."""
     whole = stored.codebatch("references", "main", "--json").records
     assert len(whole) == 1
+    shutil.rmtree(stored.store / "indexes")
     damage(stored.one("objects/*.pack"))
     stored.one("objects/*.idx").unlink()
     ended = stored.codebatch("references", "main", "--json", status=3)

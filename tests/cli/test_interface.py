@@ -23,8 +23,8 @@ from .test_help import command_of, every_command
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ANSWERS_WITHOUT_COMMAND = {
-    "batch-outputs", "error", "files-snapshot", "files-why", "graph-cycles", "graph-dot", "impact-tests",
-    "inspect-explain", "inspect-line", "verify-trust", "work-dry-run", "work-status",
+    "batch-outputs", "error", "files-snapshot", "files-why", "graph-cycles", "graph-dot", "impact-symbol",
+    "impact-tests", "inspect-explain", "inspect-line", "inspect-symbol", "verify-trust", "work-dry-run", "work-status",
 }  # fmt: skip
 COMMANDS_WITHOUT_SCHEMA = {"ast"}
 """The answer of these commands is a syntax tree, without members of codebatch."""

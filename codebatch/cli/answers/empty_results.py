@@ -31,11 +31,5 @@ def no_records_note(batch: Batch, query: RecordQuery) -> str:
     return f"no matching {noun}{behind} (searched {volume.records:,}{_file_count_text(volume)})"
 
 
-def search_volume_text(batch: Batch, kind: str) -> str:
-    """Return a text with the number of records of a kind, and the number of files, that were searched."""
-    volume = batch.count_searched((kind,))
-    return f"{count_text(volume.records, kind)}{_file_count_text(volume)}"
-
-
 def _file_count_text(volume: SearchVolume) -> str:
     return "" if volume.files is None else f" in {count_text(volume.files, 'file')}"

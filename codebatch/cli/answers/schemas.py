@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.model.analysis.uses import Certainty
 from codebatch.model.entry import EntryLine, PathMembers
 from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
 from codebatch.operations.queries.source_line import SourceLine
@@ -226,7 +227,11 @@ class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReferenceRow(PathMembers, frozen=True, kw_only=True):
-    """A reference in the answer of `codebatch references`."""
+    """A reference in the answer of `codebatch references`.
+
+    With `--definition` or `--exact`, `target` is the chain of names as written, `resolution` is how certain it is that
+    the reference refers to the definition, and `candidates` is the number of definitions to which it can refer.
+    """
 
     name: str
     line: int
@@ -235,6 +240,9 @@ class ReferenceRow(PathMembers, frozen=True, kw_only=True):
     end_column: int
     role: str
     scope: str
+    target: str | UnsetType = UNSET
+    resolution: Certainty | UnsetType = UNSET
+    candidates: int | UnsetType = UNSET
 
 
 class CodeMatchRow(PathMembers, frozen=True, kw_only=True):
@@ -258,13 +266,32 @@ class CodeMatchRow(PathMembers, frozen=True, kw_only=True):
 class CallerRow(PathMembers, frozen=True, kw_only=True):
     """A function in the answer of `codebatch callers`, with its first call and the number of calls.
 
-    `scope` is the qualified name of the function. It is empty for calls outside of functions.
+    `scope` is the qualified name of the function. It is empty for calls outside of functions. `resolution` is how
+    certain it is that the call refers to the name's definition. `candidates` is the number of definitions to which it
+    can refer.
     """
 
     scope: str
     line: int
     target: str
     calls: int
+    resolution: Certainty
+    candidates: int
+
+
+class SymbolDependentRow(PathMembers, frozen=True, kw_only=True):
+    """Code in the answer of `codebatch impact NAME` that uses a symbol, directly or indirectly.
+
+    `scope` is the enclosing definition, or empty for code outside of definitions. `distance` is the number of uses from
+    the scope to the symbol. The first of these uses is at `line` and refers to the symbol `uses`. `resolution` is the
+    least certain of them.
+    """
+
+    scope: str
+    distance: int
+    uses: str
+    line: int
+    resolution: Certainty
 
 
 class ErrorFinding(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):

@@ -66,7 +66,8 @@ _SOURCES = {
     "contents": AnswerSource(paths=("objects/*.pack", "objects/*.idx"), description="content of the files"),
     "change": AnswerSource(
         paths=("cache/stat-*.bin",),
-        description="whether files have changed; also calls lstat(2) on each file and reads ignore files",
+        description="whether files have changed; also calls lstat(2) on each file and reads ignore files. "
+        "If a name is not found, also reads the ignored files of the source",
     ),
     "history": AnswerSource(
         paths=("cache/churn-*.bin",),
@@ -99,14 +100,14 @@ _SOURCES_BY_COMMAND: dict[str, tuple[str, ...]] = {
     "explain-miss": (*_BATCH_SOURCES, "evidence"),
     "export": (*_SEARCH_SOURCES, "contents"),
     "files": _QUERY_SOURCES,
-    "find": (*_QUERY_SOURCES, "contents"),
+    "find": (*_SEARCH_SOURCES, "contents"),
     "findings": (*_SEARCH_SOURCES, "contents"),
     "follow": (*_STATUS_SOURCES, "snapshot", "entries", "work", "events", "evidence"),
     "graph": _QUERY_SOURCES,
     "hotspots": (*_SEARCH_SOURCES, "history"),
-    "impact": _SEARCH_SOURCES,
+    "impact": (*_SEARCH_SOURCES, "contents"),
     "improvements": _COMPARISON_SOURCES,
-    "inspect": (*_QUERY_SOURCES, "contents"),
+    "inspect": (*_SEARCH_SOURCES, "contents"),
     "outline": _QUERY_SOURCES,
     "query-diagnostics": _SEARCH_SOURCES,
     "query-duplicates": _SEARCH_SOURCES,

@@ -42,6 +42,7 @@ _COLUMNS_BY_KIND = {
     "failure": ("path", "task", "reason"),
     "ast": ("path", "format", "object"),
     "fingerprints": ("path",),
+    "names": ("path",),
     "duplicate": ("path", "line", "lines", "copies", "other_path", "other_line"),
 }
 

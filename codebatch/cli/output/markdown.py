@@ -11,6 +11,7 @@ from codebatch.cli.output.tables import align_rows, wrap_text
 HELP_TOPICS = (
     "first-run",
     "questions",
+    "names",
     "findings",
     "ci",
     "work",

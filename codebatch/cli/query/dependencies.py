@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from codebatch.cli.answers.empty_answers import emit_search
+from codebatch.cli.answers.file_groups import FILES_SHOWN, LIMIT_DEFAULT_TEXT, omission_notes
 from codebatch.cli.framework.answer_printing import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_file
 from codebatch.cli.framework.context import (
     CommandContext,
@@ -20,14 +24,17 @@ from codebatch.cli.framework.context import (
     table_lines,
     with_common_options,
 )
-from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
+from codebatch.cli.framework.path_arguments import path_clause, path_restriction, paths_argument
 from codebatch.cli.output.tables import wrap_text
 from codebatch.cli.output.widths import fit_path, hide_repeated_directories, terminal_width
+from codebatch.cli.query.symbol_options import definition_option, exact_option
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
-from codebatch.operations.queries.batch_query import Answer
+from codebatch.operations import ignore_note
+from codebatch.operations.queries.batch_query import Answer, try_find_item
 from codebatch.operations.queries.impact import Impact
+from codebatch.query.fields import JsonRecord
 
 if TYPE_CHECKING:
     from codebatch import Cycle
@@ -36,8 +43,12 @@ if TYPE_CHECKING:
 
 
 @command()
-@click.argument("path", metavar="FILE", shell_complete=complete_file)
+@click.argument("file", metavar="FILE|NAME", shell_complete=complete_file)
 @query_batch_option
+@path_option
+@definition_option
+@exact_option
+@common_option("limit", help="Maximum number of files", default_text=LIMIT_DEFAULT_TEXT)
 @option("--depth", metavar="N", type=click.IntRange(min=1), help="Maximum number of import steps")
 @option(
     "--tests",
@@ -46,10 +57,21 @@ if TYPE_CHECKING:
     help="Print only test files, one per line, relative to the current directory",
 )
 @with_common_options
-def impact(context: CommandContext, path: str, batch_reference: str | None, depth: int | None, only_tests: bool) -> int:
-    """List the files that depend on a file, directly or indirectly.
+def impact(
+    context: CommandContext,
+    file: str,
+    batch_reference: str | None,
+    path: str,
+    definition: str,
+    is_exact: bool,
+    limit: int | None,
+    depth: int | None,
+    only_tests: bool,
+) -> int:
+    """List what depends on a file or a symbol, directly or indirectly.
 
-    A file depends on FILE if it imports FILE, or imports a file that depends on FILE. To test a change:
+    A file depends on FILE if it imports FILE, or uses its names without an import, or imports a file that depends on
+    FILE. To test a change:
 
     \b
     pytest $(codebatch impact FILE --tests)
@@ -57,37 +79,49 @@ def impact(context: CommandContext, path: str, batch_reference: str | None, dept
     The column `resolution` shows how certain it is that an import refers to a file. `exact` is certain by the rules of
     the language. `file` is uncertain, but only one file is likely. `name` means that several files are likely.
 
-    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++, a file can use another file without an import. If
-    files that do not import FILE mention a definition of FILE, the answer is incomplete (exit status 3), and the number
-    of these files is reported.
+    If no file is called NAME, the code that uses the symbols with this name is listed. NAME can be qualified, such as
+    Class.method.
+
+    If no dependent is found, files that were not parsed completely and ignored files are searched for the name of FILE.
+    If they contain it, they are listed (exit status 3).
     """
     batch = open_queried_batch(context, batch_reference)
-    answer = batch.impact(path, depth)
+    if definition or try_find_item(batch.question.records, file, ignore_note) is None:
+        from codebatch.cli.answers.symbol_impact import answer_symbol_impact  # Other answers do not need this import.
+
+        impact_of_symbol = batch.symbol_impact(file, definition=definition, is_exact=is_exact, depth=depth)
+        return answer_symbol_impact(context, impact_of_symbol, file, path, limit, only_tests=only_tests)
+    answer = batch.impact(file, depth, path, is_exact=is_exact)
     dependents = answer.result.dependents
     if only_tests:
+        if limit is not None:
+            raise InvalidInput("--limit cannot be used with --tests")
         return _answer_tests(context, answer)
+    shown = dependents[: FILES_SHOWN if limit is None and not context.as_json and sys.stdout.isatty() else limit]
     rows = (
         (dependent.distance, dependent.path, f"{dependent.imports}:{dependent.line}", dependent.resolution)
-        for dependent in dependents
+        for dependent in shown
     )
     lines = (
         table_lines(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports"))
         if dependents
         else ()
     )
-    if_none = f"no dependents found for {display_path(answer.result.path)}"
     total = (_impact_total_text(answer.result),) if dependents else ()
-    members = _impact_members(answer.result)
-    status = emit_rows(context, answer, dependents, (*lines, *total), if_none=if_none, members=members)
+    subject = f"dependents of {display_path(answer.result.path)}{path_clause(path)}"
+    status = emit_search(context, answer, shown, iter((*lines, *total)), subject)
+    omitted = [msgspec.structs.asdict(dependent) for dependent in dependents[len(shown) :]]
+    for note in omission_notes(omitted, count_text(len(omitted), "dependent"), _depth_option, len(dependents)):
+        context.note(note)
     if answer.result.tests:
         from shlex import quote  # `graph` does not need this import.
 
-        context.note(f"list the test files with: codebatch impact {quote(path)} --tests")
+        context.note(f"list the test files with: codebatch impact {quote(file)} --tests")
     return status
 
 
-def _impact_members(impact: Impact) -> dict[str, object]:
-    return {"mentions": impact.mentions}
+def _depth_option(row: JsonRecord) -> tuple[str, str]:
+    return f"distance {row['distance']}", f"--depth {row['distance']}"
 
 
 def _impact_total_text(impact: Impact) -> str:
@@ -105,9 +139,10 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
     sources = answer.question.batch.about.sources
     test_paths = [_relative_to_current(test, sources) for test in tests]
     lines = [path for path in test_paths if not _UNSAFE_IN_SHELL.search(path)]
-    if_none = f"no test depends on {display_path(answer.result.path)}"
-    if_none, members = "" if tests else if_none, _impact_members(answer.result)
-    status = emit_rows(context, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
+    subject = f"tests of {display_path(answer.result.path)}"
+    status = emit_search(context, answer, tests, iter(lines), subject, name="impact-tests")
+    if not tests and answer.result.dependents:
+        context.note(f"no test depends on {display_path(answer.result.path)}")
     if len(lines) < len(test_paths) and not context.as_json:
         omitted = count_text(len(test_paths) - len(lines), "test file")
         context.report(f"{omitted} omitted because the shell would split or expand the name; list all with --json")

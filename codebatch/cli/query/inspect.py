@@ -1,4 +1,4 @@
-"""The command `inspect`: an overview of a file, one line of it, or all records about it."""
+"""The command `inspect`: an overview of a file or symbol, one line of a file, or all records about a file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.model.entry import display_path, path_row
+from codebatch.operations import ignore_note
+from codebatch.operations.queries.batch_query import try_find_item
 
 if TYPE_CHECKING:
-    from codebatch import FileRecords
+    from codebatch import Batch, FileRecords
     from codebatch.operations.queries.batch_query import BatchQuery
 
 
 @command()
-@click.argument("path", metavar="FILE[:LINE]", shell_complete=complete_file)
+@click.argument("path", metavar="FILE[:LINE]|NAME", shell_complete=complete_file)
 @query_batch_option
 @option("--kinds", metavar="KIND,...", help="List all records of these kinds")
 @option("--all", "everything", is_flag=True, help="List every record about the file, as with --json")
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
 def inspect(
     context: CommandContext, path: str, batch_reference: str | None, kinds: str | None, everything: bool
 ) -> int:
-    """Show an overview of a file, or every record about it.
+    """Show an overview of a file or symbol.
 
     With LINE, shows the source line, the definitions that enclose the line, and the records about the line.
+
+    If no file is called NAME, the definitions of NAME are shown, with their callers, their own calls, and the test
+    files that call NAME or depend on a file that defines it. NAME can be qualified, such as Class.method.
     """
     batch = open_queried_batch(context, batch_reference)
     named = kinds and kinds.split(",")
@@ -37,6 +42,10 @@ def inspect(
         from codebatch.cli.answers.source_line import answer_inspected_line  # Other answers do not need this import.
 
         return answer_inspected_line(context, batch.inspect_line(path, line, kind=named))
+    if kinds is None and not (everything or context.explain) and not _is_file(batch, path):
+        from codebatch.cli.answers.symbol_overview import answer_symbol  # Other answers do not need this import.
+
+        return answer_symbol(context, batch.symbol_overview(path), path)
     if kinds is None and not (everything or context.as_json or context.explain):
         from codebatch.cli.answers.file_overview import overview_lines  # Other answers do not need this import.
 
@@ -54,6 +63,10 @@ def inspect(
     document: dict[str, object] = {"batch_id": batch.id, "records": records_found.records, "explain": explain}
     document.update(path_row(records_found.path))
     return emit_document(context, answer, document, lines + more, name="inspect-explain")
+
+
+def _is_file(batch: Batch, path: str) -> bool:
+    return try_find_item(batch.question.records, path, ignore_note) is not None
 
 
 def _explain_records(question: BatchQuery, file_records: FileRecords) -> tuple[dict[str, object], list[str]]:

@@ -154,7 +154,7 @@ def _noun_command(noun: str) -> click.Command:
         return _answer_records(context, batch, query)
 
     more = (
-        " Text output leaves out records of the kind `fingerprints`, which are for programs."
+        " Text output leaves out records of the kinds `fingerprints` and `names`, which are for programs."
         if noun == "outputs"
         else ""
     )

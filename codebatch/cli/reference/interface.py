@@ -40,21 +40,22 @@ from codebatch.cli.work.control import AttemptRow
 from codebatch.cli.work.log import LogRow
 from codebatch.errors import CodebatchError
 from codebatch.model.entry import EntryLine
-from codebatch.model.record import Record
+from codebatch.model.record import Record, Symbol
 from codebatch.model.task import PIPELINES
 from codebatch.model.work.event import AnyEvent
 from codebatch.operations.gate.baselines import BaselineUpdate
 from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
 from codebatch.operations.maintenance.cache_misses import MissesAnswer
 from codebatch.operations.maintenance.diagnosis import Diagnosis
+from codebatch.operations.names.symbol_overview import SymbolOverview
 from codebatch.operations.project.scaffolding import RuleScaffold, TaskScaffold
 from codebatch.operations.queries.batch_status import StatusAnswer
 from codebatch.operations.queries.batches import BatchRow, ShardStatus, TaskStatus
 from codebatch.operations.queries.duplicates import DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
-from codebatch.operations.queries.mentions import NameMentions
 from codebatch.operations.runs.indexing import IndexAnswer
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
+from codebatch.query.answers.search_coverage import SearchCoverage
 from codebatch.query.answers.summary import Summary
 from codebatch.selftests.catalogue import GateDescription, GateExplainAnswer
 from codebatch.selftests.findings import BundleResult, GateResult
@@ -140,6 +141,9 @@ class DescribedApi(msgspec.Struct, frozen=True, kw_only=True):
 _NOTES_MEMBER = ("notes", tuple[str, ...])
 """A member `notes`, which some answers have: results may be missing because files were only partially parsed."""
 
+_COVERAGE_MEMBER = ("coverage", SearchCoverage | None)
+"""A member `coverage`: if the answer has no result, the files on which this rests, otherwise null."""
+
 
 def _rows_type(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
     """Return the type of an answer with rows, in the member `records`. `members` are added to the type."""
@@ -183,12 +187,12 @@ ANSWER_TYPES: dict[str, object] = {
     "batch-outputs": answers.BatchOutputsAnswer,
     "batch-show": answers.BatchShowAnswer,
     "cancel": WorkStatus | StatusAnswer,
-    "callers": _rows_type("callers", list[answers.CallerRow], _NOTES_MEMBER),
+    "callers": _rows_type("callers", list[answers.CallerRow], _NOTES_MEMBER, _COVERAGE_MEMBER),
     "cat-object": CatObjectAnswer,
     "check": _scoped_type("check", CheckReport),
     "completion": answers.CompletionAnswer,
     "config-show": dict[str, answers.SettingRow],
-    "def": _rows_type("def", list[Record], _NOTES_MEMBER),
+    "def": _rows_type("def", list[Record], _NOTES_MEMBER, _COVERAGE_MEMBER),
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
     "duplicates": _scoped_type("duplicates", DuplicateBlocks),
@@ -214,13 +218,17 @@ ANSWER_TYPES: dict[str, object] = {
     "graph-dot": _rows_type("graph-dot", list[tuple[str, str]]),
     "help": HelpAnswer,
     "hotspots": _scoped_type("hotspots", Hotspots, ("by", HotspotBy)),
-    "impact": _rows_type("impact", list[Dependent], ("mentions", NameMentions | None)),
-    "impact-tests": _rows_type("impact-tests", list[str], ("mentions", NameMentions | None)),
+    "impact": _rows_type("impact", list[Dependent], _COVERAGE_MEMBER),
+    "impact-symbol": _rows_type(
+        "impact-symbol", list[answers.SymbolDependentRow], ("definitions", list[Symbol]), ("is_cut", bool)
+    ),
+    "impact-tests": _rows_type("impact-tests", list[str], _COVERAGE_MEMBER),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,
     "init": answers.InitAnswer,
     "inspect": _rows_type("inspect", list[Record]),
+    "inspect-symbol": _scoped_type("inspect-symbol", SymbolOverview, _NOTES_MEMBER, _COVERAGE_MEMBER),
     "inspect-explain": _scoped_type("inspect-explain", answers.InspectFileAnswer),
     "inspect-line": _scoped_type("inspect-line", answers.InspectLineAnswer),
     "pin": answers.PinAnswer,
@@ -236,7 +244,7 @@ ANSWER_TYPES: dict[str, object] = {
     "query-outputs": _rows_type("query-outputs", Records),
     "query-stats": _rows_type("query-stats", dict[str, int]),
     "query-symbols": _rows_type("query-symbols", Records),
-    "references": _rows_type("references", list[answers.ReferenceRow], _NOTES_MEMBER),
+    "references": _rows_type("references", list[answers.ReferenceRow], _NOTES_MEMBER, _COVERAGE_MEMBER),
     "regressions": RegressionsAnswer,
     "report": ReportAnswer,
     "resume": RunAnswer,

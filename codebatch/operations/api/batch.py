@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from codebatch.errors import BatchIncomplete
-from codebatch.operations.api.record_queries import AnyAnswer, RecordQueries
+from codebatch.operations.api.name_queries import NameQueries
+from codebatch.operations.api.record_queries import AnyAnswer
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, check_reference, open_batch_query
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from codebatch.operations.comparison.comparison import Comparison
     from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
     from codebatch.operations.queries.batches import BatchStatus
-    from codebatch.operations.queries.definitions import Caller
     from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
     from codebatch.operations.queries.duplicates import DuplicateBlocks
     from codebatch.operations.queries.file_overview import Overview
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from codebatch.query.filters.record_options import CommonFilters, OneOrMany, OutputFilters
 
 
-class Batch(RecordQueries):
+class Batch(NameQueries):
     """An open batch. It gives access to its records, and answers questions about names, files or the whole batch.
 
     It has many methods: one for each kind of record, and one for each kind of question. They raise InvalidInput for an
@@ -264,40 +264,6 @@ class Batch(RecordQueries):
 
         return self.check(read_outline(self.question, path))
 
-    def definitions(self, name: str) -> Answer[list[JsonRecord]]:
-        """Return the definitions of a name, sorted by path and location. Imports are not included.
-
-        The name can be qualified, such as `Class.method`.
-        """
-        from codebatch.operations.queries.definitions import find_definitions
-
-        return self.check(find_definitions(self.question, name))
-
-    def callers(self, name: str) -> Answer[list[Caller]]:
-        """Return the functions that call a name, sorted by path and first call.
-
-        The name can be qualified, such as `Class.method`.
-        """
-        from codebatch.operations.queries.definitions import find_callers
-
-        return self.check(find_callers(self.question, name))
-
-    def references(
-        self, name: str, *, role: OneOrMany = None, path: PathPatterns = "", progress: SearchProgress | None = None
-    ) -> Answer[list[JsonRecord]]:
-        """Return all occurrences of a name, or only occurrences in some roles: `definition`, `import`, `call` or
-        `reference`.
-
-        Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with two
-        numbers: the files searched so far, and all files.
-        """
-        from codebatch.operations.queries.references import find_references, ignore_progress
-        from codebatch.query.filters.record_options import as_tuple
-
-        roles = () if role is None else as_tuple("role", role)
-        report_progress = progress or ignore_progress
-        return self.check(find_references(self.question, name, roles=roles, path=path, progress=report_progress))
-
     def find(
         self,
         *,
@@ -445,11 +411,17 @@ class Batch(RecordQueries):
         record_filter = structs.replace(record_filter, kinds=())
         return compare_batches(old, self, kinds, record_filter=record_filter, task=filters.get("task"))
 
-    def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
-        """Return the files that depend on a file. `depth` limits the number of import steps, by default unlimited."""
+    def impact(
+        self, path: str, depth: int | None = None, within: PathPatterns = "", *, is_exact: bool = False
+    ) -> Answer[Impact]:
+        """Return the files that depend on a file.
+
+        `depth` limits the number of import steps, by default unlimited. `within` restricts the returned files by path.
+        With `is_exact`, only imports count that certainly refer to their file.
+        """
         from codebatch.operations.queries.dependencies import find_impact
 
-        return self.check(find_impact(self.question, path, depth))
+        return self.check(find_impact(self.question, path, depth, within, is_exact=is_exact))
 
     def imports(self, path: PathPatterns = "") -> Answer[list[FileImport]]:
         """Return all imports between files, sorted by path. With `path`, only imports from or to matching files."""

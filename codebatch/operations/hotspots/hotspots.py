@@ -21,12 +21,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
-from codebatch.model.entry import PathMembers, path_fields, path_from_fields
+from codebatch.model.entry import PathMembers, path_fields
 from codebatch.model.task import JsonValue
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.function_lines import FunctionLocation
 from codebatch.query.answers.hotspot_ranking import FileFacts, HotspotBy, HotspotCandidate, HotspotRanking
-from codebatch.query.answers.import_rules import needs_import
+from codebatch.query.answers.import_rules import has_all_dependents
 from codebatch.query.answers.numbers import MetricValue, iter_functions, metric_task, read_file_metrics
 from codebatch.query.answers.partial_parses import PartialParseCheck
 from codebatch.query.completeness import tasks_completeness
@@ -362,9 +362,8 @@ def _recount_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tup
         return rows
     result = []
     for hotspot in rows:
-        path = path_from_fields(hotspot.path, hotspot.path_b64)
         language = records.languages.get((hotspot.path or None, hotspot.path_b64 or None), "")
-        if hotspot.dependents is not None and not needs_import(language, path):
+        if hotspot.dependents is not None and not has_all_dependents(language):
             unknown: dict[str, object] = {"dependents_partial": True} if hotspot.dependents else {"dependents": None}
             result.append(msgspec.structs.replace(hotspot, **unknown))
         else:

@@ -6,6 +6,7 @@ Every answer is an `Answer`, which has the content and its completeness. Code th
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -25,9 +26,11 @@ from codebatch.store.ids import latest_offset
 if TYPE_CHECKING:
     from codebatch.git.history import HeadCommit
     from codebatch.plugins.catalogue import TaskCatalogue
+    from codebatch.query.answers.search_coverage import SearchCoverage
     from codebatch.query.completeness import Completeness
     from codebatch.query.secondary_files import SecondaryFiles
     from codebatch.query.sources.records import BatchRecords
+    from codebatch.query.sources.word_search import WordMatches
     from codebatch.snapshotting.changes import Changes
 
 Found = TypeVar("Found", covariant=True)
@@ -89,6 +92,15 @@ class BatchQuery:
         return isolated_catalogue(imports=self.batch.about.imports)
 
     @cached_property
+    def is_newest(self) -> bool:
+        """Whether the question is about the present tree: the caller did not select an older batch by its ID."""
+        if not self.is_named:
+            return True
+        place = self.batch.about.sources_and_paths
+        batches = (batch for batch in iter_batches(self.store) if batch.about.sources_and_paths == place)
+        return next(batches, self.batch).id == self.batch.id
+
+    @cached_property
     def changes(self) -> Changes | None:
         """The changes of the source tree since the batch was made.
 
@@ -96,13 +108,9 @@ class BatchQuery:
         """
         from codebatch.snapshotting.staleness import changes_since  # Deferred: not needed with `-q`.
 
+        if not self.is_newest:
+            return None
         about = self.batch.about
-        if self.is_named:
-            batches = (
-                batch for batch in iter_batches(self.store) if batch.about.sources_and_paths == about.sources_and_paths
-            )
-            if next(batches, self.batch).id != self.batch.id:
-                return None
         return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id, self.ignored_paths)
 
     @cached_property
@@ -111,6 +119,30 @@ class BatchQuery:
         from codebatch.operations.history.newest_commit import find_newest_commit
 
         return find_newest_commit(self.batch.about.sources)
+
+    def read_coverage(
+        self,
+        words: Sequence[str],
+        *,
+        is_wanted: Callable[[bytes], bool] = lambda _: True,
+        matches: WordMatches | None = None,
+        with_results: Collection[bytes] = (),
+    ) -> SearchCoverage:
+        """Return the coverage of a search for some words that has no result. Raises StoreCorrupt.
+
+        The arguments are those of `search_coverage.read_coverage`. Ignored files are searched, unless the caller
+        selected an older batch.
+        """
+        from codebatch.query.answers.search_coverage import read_coverage  # Deferred: answers with results need it not.
+
+        return read_coverage(
+            self.records,
+            words,
+            is_current=self.is_newest,
+            is_wanted=is_wanted,
+            matches=matches,
+            with_results=with_results,
+        )
 
     @property
     def is_stale(self) -> bool | None:
@@ -131,6 +163,8 @@ class Answer(Generic[Found]):
     - `result`: the requested data.
     - `question`: the query that was answered. `question.batch` is the batch.
     - `completeness`: how complete the answer is, and what is missing.
+    - `notes`: for some queries, notes about files that were not analysed completely.
+    - `coverage`: if a name or file has no result, the files that were searched, and those that may contain results.
 
     Example:
 
@@ -139,12 +173,19 @@ class Answer(Generic[Found]):
     """
 
     def __init__(
-        self, *, question: BatchQuery, result: Found, completeness: Completeness, notes: tuple[str, ...] | None = None
+        self,
+        *,
+        question: BatchQuery,
+        result: Found,
+        completeness: Completeness,
+        notes: tuple[str, ...] | None = None,
+        coverage: SearchCoverage | None = None,
     ) -> None:
         self.question = question
         self.result = result
-        self.completeness = completeness
+        self.completeness = completeness if coverage is None else completeness.with_doubt(coverage.doubt)
         self.notes = notes
+        self.coverage = coverage
 
     @property
     def is_complete(self) -> bool:
@@ -177,6 +218,8 @@ class Answer(Generic[Found]):
             hint = "analyse all files with: codebatch run PATH"
         elif completeness.unfollowed:
             message, _, hint = completeness.unfollowed.partition("; ")
+        elif completeness.doubt:
+            message, hint = completeness.doubt, "the member `coverage` of the answer lists the files"
         return BatchIncomplete(message, hint=hint)
 
 

@@ -89,7 +89,9 @@ def find_code(question: BatchQuery, search_options: CodeSearch, progress: Search
     language = services.resolve_language(search_options.language)
     finder = services.make_finder(kind, text, language)
     records = question.records
-    items = list(_matching_items(records, language, search_options.path))
+    all_items = list(_matching_items(records, language, search_options.path))
+    candidates = {item for item, _ in records.items_with_name(*finder.identifiers)}
+    items = [item for item in all_items if item in candidates]
     entries, plan = records.items, records.plan
 
     def search(item: int) -> FileSearchResult:
@@ -119,7 +121,7 @@ def find_code(question: BatchQuery, search_options: CodeSearch, progress: Search
                 question.note(f"stopped after {rows_max:,} matches; there may be more")
                 break
     notes.note_all(language)
-    answer_completeness = Completeness(planned=len(items), done=len(items), lost=notes.lost)
+    answer_completeness = Completeness(planned=len(all_items), done=len(all_items), lost=notes.lost)
     return Answer(question=question, result=rows[:rows_max], completeness=answer_completeness)
 
 

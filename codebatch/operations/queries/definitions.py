@@ -1,6 +1,9 @@
-"""Queries for a name: its definitions and its callers. Names are compared as text; scopes are not resolved."""
+"""Queries for the definitions of a name, and for the definitions in a file."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -10,25 +13,13 @@ from codebatch.operations.queries import records
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.partial_files import note_partial_file, note_partial_files
 from codebatch.operations.queries.records import FileRecords
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key, select_fields
+from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter, last_name
 
+if TYPE_CHECKING:
+    from codebatch.query.completeness import Completeness
 
-class Caller(msgspec.Struct, frozen=True):
-    """A function that calls a name, with the location of its first call and the number of its calls.
-
-    `scope` is empty for calls outside of functions.
-    """
-
-    call: JsonRecord
-    calls: int
-
-    @property
-    def row(self) -> JsonRecord:
-        """The caller as a dictionary. Its keys are `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
-        place = select_fields(self.call, ("path",), NO_LANGUAGES)
-        call_fields = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
-        return {**place, **call_fields, "calls": self.calls}
+T = TypeVar("T")
 
 
 def find_definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
@@ -36,30 +27,20 @@ def find_definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]
 
     The name may be unqualified, or partly or fully qualified. Raises InvalidInput or StoreCorrupt.
     """
+    matches, completeness = find_definitions_only(question, name)
+    return name_answer(question, matches, completeness, last_name_component(name), "definitions")
+
+
+def find_definitions_only(question: BatchQuery, name: str) -> tuple[list[JsonRecord], Completeness]:
+    """Like `find_definitions`, but without notes and coverage. Return the symbols and the completeness."""
     record_filter = RecordFilter(
-        kinds=("symbol",), names=(_last_name_component(name), name), where="symbol_type != 'import'"
+        kinds=("symbol",), names=(last_name_component(name), name), where="symbol_type != 'import'"
     )
     answer = records.search_records(question, record_filter)
-    matches = [record for record in answer.result if record["name"] == name or _ends_with(record["qualified"], name)]
-    notes = note_partial_files(question, _last_name_component(name), "definitions")
-    return Answer(question=question, result=matches, completeness=answer.completeness, notes=notes)
-
-
-def find_callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
-    """Return the scopes that call a name, by path and first call.
-
-    The name may be unqualified, or partly or fully qualified. Raises InvalidInput or StoreCorrupt.
-    """
-    record_filter = RecordFilter(kinds=("edge",), targets=(_last_name_component(name),), where="edge_type == 'calls'")
-    answer = records.search_records(question, record_filter)
-    by_scope: dict[tuple[JsonValue, ...], Caller] = {}
-    for call in answer.result:
-        if _ends_with(call["target"], name):
-            scope = (*path_key(call), call["source"])
-            first = by_scope.get(scope)
-            by_scope[scope] = Caller(first.call if first else call, first.calls + 1 if first else 1)
-    notes = note_partial_files(question, _last_name_component(name), "calls")
-    return Answer(question=question, result=list(by_scope.values()), completeness=answer.completeness, notes=notes)
+    matches = [
+        record for record in answer.result if record["name"] == name or ends_with_name(record["qualified"], name)
+    ]
+    return matches, answer.completeness
 
 
 def read_outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
@@ -74,7 +55,29 @@ def read_outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
     return Answer(question=question, result=result, completeness=answer.completeness, notes=notes)
 
 
-def _last_name_component(name: str) -> str:
+def name_answer(
+    question: BatchQuery,
+    result: list[T],
+    completeness: Completeness,
+    word: str,
+    results: str,
+    is_wanted: Callable[[bytes], bool] = lambda _: True,
+    *,
+    unresolved: int = 0,
+) -> Answer[list[T]]:
+    """Return an answer about a name, with notes or, if the result is empty and final, the coverage of the search.
+
+    `unresolved` is as in SearchCoverage.
+    """
+    notes = note_partial_files(question, word, results, is_wanted) if result else ()
+    is_final = not result and completeness.done == completeness.planned
+    coverage = question.read_coverage((word,), is_wanted=is_wanted) if is_final else None
+    if coverage is not None:
+        coverage = msgspec.structs.replace(coverage, unresolved=unresolved)
+    return Answer(question=question, result=result, completeness=completeness, notes=notes, coverage=coverage)
+
+
+def last_name_component(name: str) -> str:
     """Return the last component of a qualified name. Raises InvalidInput if the text is not a name."""
     last = last_name(name)
     if not isinstance(last, str) or not last or any(character.isspace() or character == "*" for character in name):
@@ -82,6 +85,7 @@ def _last_name_component(name: str) -> str:
     return last
 
 
-def _ends_with(qualified: JsonValue, name: str) -> bool:
+def ends_with_name(qualified: JsonValue, name: str) -> bool:
+    """Return whether a qualified name ends with a name as a whole: `a.b.c` ends with `b.c`, but not with `c.c`."""
     ends = tuple(f"{before}{name}" for before in (".", ":", "/", "\\", "->"))
     return isinstance(qualified, str) and (qualified == name or qualified.endswith(ends))

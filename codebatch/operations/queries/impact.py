@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.operations.queries.mentions import NameMentions
 from codebatch.query.answers.dependencies import Dependent
 from codebatch.query.answers.test_names import is_test_file
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file and its dependents, the nearest first.
-
-    In some languages, a file can be used without an import. `mentions` then counts the files that may use the file in
-    this way.
-    """
+    """A file and its dependents, the nearest first."""
 
     path: bytes
     dependents: list[Dependent]
-    mentions: NameMentions | None = None
 
     @property
     def tests(self) -> list[str]:

@@ -10,11 +10,14 @@ from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.parsed_files import PARTIAL_PARSE_STATES
+from codebatch.query.sources.records import BatchRecords
 
 _PATHS_SHOWN_MAX = 3
 # Maximum number of partially parsed files that are searched for a name. If there are more, the note has only their
 # number.
 _FILES_READ_MAX = 500
+# Maximum number of files whose records are read one by one. For more files, all records are read.
+_RECORDS_READ_MAX = 20
 
 
 def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str, ...]:
@@ -25,8 +28,7 @@ def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str
     records = question.records
     if "parse" not in records.task_names:
         return ()
-    states = (record.get("parse") for record in records.item_records("parse", item) or ())
-    if not any(state in PARTIAL_PARSE_STATES for state in states):
+    if not _is_partially_parsed(records, item):
         return ()
     return _note_once(question, f"{display_path(path)} is partially parsed: definitions may be missing")
 
@@ -39,7 +41,7 @@ def note_partial_files(
     The answer may lack results in these files. `missing` names these results, for example "calls". `is_wanted`
     restricts the files by path. If there are no such files, return an empty tuple. Raises StoreCorrupt.
     """
-    paths = [path for path in _partial_paths(question) if is_wanted(path)]
+    paths = _partial_paths(question, name, is_wanted)
     if len(paths) > _FILES_READ_MAX:
         number = count_text(len(paths), "file")
         return _note_once(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
@@ -58,8 +60,19 @@ def _note_once(question: BatchQuery, note: str) -> tuple[str, ...]:
     return (note,)
 
 
-def _partial_paths(question: BatchQuery) -> list[bytes]:
-    return sorted(file.path_bytes for file in question.records.files if file.parse in PARTIAL_PARSE_STATES)
+def _partial_paths(question: BatchQuery, name: str, is_wanted: Callable[[bytes], bool]) -> list[bytes]:
+    """Return the paths of partially parsed files that may contain a name, sorted."""
+    records = question.records
+    candidates = {entry.path: item for item, entry in records.items_with_name(name) if is_wanted(entry.path)}
+    if len(candidates) <= _RECORDS_READ_MAX and "parse" in records.task_names:
+        return [path for path, item in candidates.items() if _is_partially_parsed(records, item)]
+    paths = (file.path_bytes for file in records.files if file.parse in PARTIAL_PARSE_STATES)
+    return sorted(candidates.keys() & paths)
+
+
+def _is_partially_parsed(records: BatchRecords, item: int) -> bool:
+    states = (record.get("parse") for record in records.item_records("parse", item) or ())
+    return any(state in PARTIAL_PARSE_STATES for state in states)
 
 
 def _read_contents(question: BatchQuery, paths: list[bytes]) -> list[tuple[bytes, bytes]]:

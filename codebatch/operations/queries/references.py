@@ -8,22 +8,24 @@ import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing, StoreCorrupt
 from codebatch.model.entry import display_path, path_row
+from codebatch.model.text.words import WordFinder
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.partial_files import note_partial_files
-from codebatch.plugins.worker_services import language_services
+from codebatch.plugins.worker_services import name_services
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.arguments import refuse_invalid_texts, refuse_unknown
-from codebatch.query.filters.filters import RecordFilter, path_bytes
+from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
 from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.word_search import WordMatches
 
 _SYMBOLS_TASK = "symbols"
 REFERENCE_ROLES = ("definition", "import", "call", "reference")
 
 SearchProgress = Callable[[int, int], None]
-"""A callback with the number of files searched and the number of all files."""
+"""A callback with the number of files searched and the number of all files to search."""
 
 
 def ignore_progress(_: int, __: int) -> None:
@@ -45,36 +47,59 @@ def find_references(
     """
     if not name or any(character.isspace() for character in name):
         raise InvalidInput(f"{name!r} is not an identifier", hint="give one identifier without spaces")
+    last = last_name(name)
+    if last != name and last:
+        raise InvalidInput(
+            f"{name!r} is not a single identifier", hint=f"search for its last part: codebatch references {last}"
+        )
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{name!r} is not valid UTF-8", hint="names of this kind cannot be searched") from error
     refuse_invalid_texts(roles=roles)
     refuse_unknown("role", roles, REFERENCE_ROLES)
-    missing: list[bytes] = []
-    rows = [
-        row for row in _iter_references(question, name, path, missing, progress) if not roles or row["role"] in roles
-    ]
-    notes = note_partial_files(question, name, "places", PathFilter(path).matches)
-    files = len(question.records.items)
-    answer_completeness = Completeness(planned=files, done=files, lost=len(missing))
-    return Answer(question=question, result=rows, completeness=answer_completeness, notes=notes)
+    is_wanted = PathFilter(path).matches
+    matches = WordMatches([], [])
+    every = list(_iter_references(question, name, is_wanted, matches, progress))
+    rows = [row for row in every if not roles or row["role"] in roles]
+    notes = note_partial_files(question, name, "places", is_wanted) if rows else ()
+    files = question.batch.about.items
+    answer_completeness = Completeness(planned=files, done=files, lost=len(matches.missing))
+    coverage = None
+    if not rows:
+        with_results = {path_bytes(row) for row in every}
+        coverage = question.read_coverage((name,), is_wanted=is_wanted, matches=matches, with_results=with_results)
+    return Answer(question=question, result=rows, completeness=answer_completeness, notes=notes, coverage=coverage)
 
 
 def _iter_references(
-    question: BatchQuery, name: str, path: PathPatterns, missing: list[bytes], progress: SearchProgress
+    question: BatchQuery,
+    name: str,
+    is_wanted: Callable[[bytes], bool],
+    matches: WordMatches,
+    progress: SearchProgress,
 ) -> Iterator[JsonRecord]:
-    """Yield the rows file by file. Paths of files whose content is missing are appended to `missing`."""
-    find = language_services().references_in
+    """Yield the rows file by file. Only files that may contain the name are read.
+
+    The paths of files that contain the name, and of files whose content is missing, are appended to `matches`.
+    """
     records = question.records
-    paths = PathFilter(path)
+    candidates = [(item, entry) for item, entry in records.items_with_name(name) if is_wanted(entry.path)]
+    if not candidates:
+        return
+    find = name_services().references_in
+    finder = WordFinder((name,))
     known = _recorded_calls(question, name)
-    for item, entry in enumerate(records.items):
-        progress(item, len(records.items))
-        if not paths.matches(entry.path):
-            continue
+    for number, (item, entry) in enumerate(candidates):
+        progress(number, len(candidates))
         try:
             content = records.read_object(entry)
         except ObjectMissing as error:
             question.note(f"{display_path(entry.path)} skipped: {error.message}")
-            missing.append(entry.path)
+            matches.missing.append(entry.path)
             continue
+        if finder.is_in(content):
+            matches.containing.append(entry.path)
         for row in find(name, entry.path, content, records.plan.item_contexts(item), known.get(entry.path)):
             yield {**path_row(entry.path), "name": name, **row}
 

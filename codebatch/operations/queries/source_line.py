@@ -17,7 +17,7 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_fin
 from codebatch.operations.queries.records import FileRecords
 from codebatch.plugins.worker_services import source_services
 from codebatch.query.fields import JsonRecord
-from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.filters.filters import RecordFilter, path_bytes
 
 SOURCE_LINES_AROUND = 3
 SOURCE_CHARACTERS_MAX = 400
@@ -128,6 +128,20 @@ def read_lines(
         SourceLine(line=number, text=text[:SOURCE_CHARACTERS_MAX], is_cut=len(text) > SOURCE_CHARACTERS_MAX)
         for number, text in enumerate(lines, first)
     )
+
+
+def read_line_texts(question: BatchQuery, row: JsonRecord, lines: Collection[int]) -> dict[int, str]:
+    """Return the texts of some lines of the file that a record is about, without white space at their ends.
+
+    Return an empty dict if the file is binary, or if its content is missing from the store.
+    """
+    path = path_bytes(row)
+    item = question.records.find_items([path])[path]
+    try:
+        _, source = read_lines(question, path, item, min(lines), max(lines))
+    except ObjectMissing:
+        return {}
+    return {line.line: line.text.strip() for line in source if line.line in lines}
 
 
 def _records_at_line(records: Collection[JsonRecord], line: int, kinds: Collection[str]) -> Iterable[JsonRecord]:

@@ -49,7 +49,8 @@ class FileImport(msgspec.Struct, frozen=True, gc=False):
     """An import of a file of the snapshot by another file.
 
     If `type_only` is set, only a type checker uses the import. If `deferred` is set, the import is executed after the
-    file was loaded, for example in a function.
+    file was loaded, for example in a function. If `implicit` is set, the file uses a name of the other file without an
+    import.
     """
 
     source: str
@@ -58,6 +59,7 @@ class FileImport(msgspec.Struct, frozen=True, gc=False):
     resolution: Resolution
     type_only: bool = False
     deferred: bool = False
+    implicit: bool = False
 
 
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,20 +77,34 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
 class BatchImports:
     """The imports of a batch between files of its snapshot. Files whose names are not UTF-8 are left out."""
 
-    def __init__(self, records: BatchRecords) -> None:
-        """Wrap the records of a batch. Raises InvalidInput if the batch did not run the task `dependencies`."""
+    def __init__(self, records: BatchRecords, *, is_exact: bool = False) -> None:
+        """Wrap the records of a batch. With `is_exact`, imports with another resolution than `exact` are left out.
+
+        Raises InvalidInput if the batch did not run the task `dependencies`.
+        """
         if _DEPENDENCIES_TASK not in records.task_names:
             raise InvalidInput(
                 "the batch did not run the task dependencies",
                 hint="to include this task, run: codebatch run --pipeline full PATH",
             )
         self._records = records
+        self._resolutions = ("exact",) if is_exact else ("exact", "file", "name")
         self.all_imports: Mapping[str, Sequence[FileImport]] | None = None
         """All imports by imported file, if all edges were read. Otherwise None."""
 
     def __iter__(self) -> Iterator[FileImport]:
-        """Yield all imports, in path order. Raises StoreCorrupt."""
-        return map(_as_import, self._read_imports(self._edge_pieces()))
+        """Yield all imports, in path order. Of the uses of a file without an import, only the first is yielded.
+
+        Raises StoreCorrupt.
+        """
+        implicit: set[tuple[str, str]] = set()
+        for edge in self._read_imports(self._edge_pieces()):
+            if edge.implicit:
+                pair = (edge.source, edge.target)
+                if pair in implicit:
+                    continue
+                implicit.add(pair)
+            yield _as_import(edge)
 
     def imports_between(self, files: Collection[str]) -> Iterator[FileImport]:
         """Yield the imports whose source and target are both in `files`, in path order. Raises StoreCorrupt."""
@@ -137,7 +153,7 @@ class BatchImports:
             for block in self._records.read(piece):
                 edges = [edge for edge in decode_lines(_edge_decoder(), block) if isinstance(edge, _DependsEdge)]
                 self._records.reading.matched += len(edges)
-                yield [edge for edge in edges if edge.resolution != "external" and edge.source]
+                yield [edge for edge in edges if edge.resolution in self._resolutions and edge.source]
 
 
 class _DependsEdge(
@@ -149,7 +165,9 @@ class _DependsEdge(
 
 
 def _as_import(edge: FileImport) -> FileImport:
-    return FileImport(edge.source, edge.target, edge.line, edge.resolution, edge.type_only, edge.deferred)
+    return FileImport(
+        edge.source, edge.target, edge.line, edge.resolution, edge.type_only, edge.deferred, edge.implicit
+    )
 
 
 class _SkippedMetric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
@@ -230,13 +248,14 @@ def find_cycles(records: BatchRecords, *, everything: bool = False) -> list[Cycl
 def find_cycles_in(imports: Iterable[FileImport], *, everything: bool = False) -> list[Cycle]:
     """Return the import cycles, smallest first.
 
-    Imports with the resolution `name` are ignored, because they are uncertain. If `everything` is not set, imports that
+    Imports with the resolution `name` are ignored, because they are uncertain. Uses without an import are ignored too:
+    files of one package may use each other. If `everything` is not set, imports that
     are not executed while a file is loaded are ignored too.
     """
     graph: dict[str, dict[str, list[FileImport]]] = {}
     for edge in imports:
         counts = everything or can_close_cycle(edge.source, type_only=edge.type_only, deferred=edge.deferred)
-        if edge.resolution != "name" and counts:
+        if edge.resolution != "name" and counts and not edge.implicit:
             graph.setdefault(edge.source, {}).setdefault(edge.target, []).append(edge)
             graph.setdefault(edge.target, {})
     ordered = {path: sorted(targets) for path, targets in graph.items()}

@@ -254,6 +254,7 @@ _ROW_MEANING_BY_KIND = {
     "failure": "a file that a task could not process",
     "ast": "a stored syntax tree",
     "fingerprints": "hashes of the code of a file, used to find duplicate blocks",
+    "names": "names that a file uses without an import",
     "duplicate": "a location of a duplicate block",
 }
 SQL_VIEWS: dict[str, SqlView] = {

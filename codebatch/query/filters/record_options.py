@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 OneOrMany = str | Collection[str] | None
 
-KINDS_FOR_PEOPLE = tuple(kind for kind in RECORD_KINDS if kind != "fingerprints")
+KINDS_FOR_PEOPLE = tuple(kind for kind in RECORD_KINDS if kind not in ("fingerprints", "names"))
 """The kinds of records that are meant for people."""
 
 _FILTER_FIELDS = {

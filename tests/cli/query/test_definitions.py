@@ -26,18 +26,24 @@ def test_def_lists_definitions_but_not_imports(analysed: CommandLine) -> None:
     assert analysed("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
     assert analysed("def", "A.go").lines == ["a.py:2:9: method A.go"]
     assert [row["qualified"] for row in analysed("def", "go", "--json").records] == ["A.go", "go"]
-    assert analysed("def", "g").notes == "no definition of g (searched 8 symbols in 2 files)\n"
+    assert analysed("def", "g").notes == "none: no definition of g in 2 files (all parsed)\n"
 
 
 def test_callers_lists_each_calling_scope_once(analysed: CommandLine) -> None:
     assert analysed("callers", "go").lines == [
         "a.py:4: A.go.inner calls go",
-        "a.py:11: go calls .go, 2 times",
-        "sub/\\xff.py:3: (file) calls go",
+        "a.py:11: go calls .go, 2 times (inferred)",
+        "sub/\\xff.py:3: (file) calls go (by name, 2 candidates)",
+    ]
+    assert analysed("callers", "go", "--exact").lines == ["a.py:4: A.go.inner calls go"]
+    assert analysed("callers", "go", "--definition", "a.py:2").lines == [
+        "a.py:11: go calls .go, 2 times (inferred)",
+        "sub/\\xff.py:3: (file) calls go (by name, 2 candidates)",
     ]
     *_, last = analysed("callers", "go", "--json").records
-    assert last == {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
-    assert analysed("callers", "o").notes == "no calls of o (searched 9 edges in 2 files)\n"
+    call = {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
+    assert last == call | {"resolution": "name", "candidates": 2}
+    assert analysed("callers", "o").notes == "none: no calls of o in 2 files (all parsed)\n"
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])
@@ -99,7 +105,7 @@ def test_symbol_queries_reject_a_batch_without_symbols(ran: Ran, codebatch: Comm
 
 
 def test_symbol_queries_note_partially_parsed_files(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "tree" / "a.py", "def lost(): pass\n")
+    write(codebatch.directory / "tree" / "a.py", "def lost(): pass\nlost()\n")
     write(codebatch.directory / "tree" / "b.kt", "fun ok() = 1\nfun ? lost( {\n")
     codebatch("run", "tree", "-q")
     assert "b.kt is partially parsed: definitions may be missing\n" in codebatch("outline", "b.kt").notes

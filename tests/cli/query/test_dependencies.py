@@ -35,7 +35,10 @@ def test_impact_lists_dependents_with_distance_and_import(codebatch: CommandLine
     assert ended.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
     assert ended.lines[2].split() == ["2", "web/deep/page.ts", "web/main.ts:1", "exact"]
     assert [record["path"] for record in codebatch("impact", "store/store.go", "--json").records] == ["cmd/main.go"]
-    assert "no dependents found for app/top.py" in codebatch("impact", "app/top.py").notes
+    none = codebatch("impact", "app/top.py").notes
+    assert (
+        none == "none: no dependents of app/top.py in 11 files (10 parsed; 1 without a grammar does not contain top)\n"
+    )
 
 
 def test_graph_lists_edges_and_cycles(codebatch: CommandLine) -> None:
@@ -44,12 +47,12 @@ def test_graph_lists_edges_and_cycles(codebatch: CommandLine) -> None:
     codebatch("run", ".", "--quiet")
     rows = codebatch("graph", "--json").records
     row = {"source": "app/top.py", "target": "app/middle.py", "line": 1, "resolution": "exact"}
-    row |= {"type_only": False, "deferred": False}
+    row |= {"type_only": False, "deferred": False, "implicit": False}
     assert row in rows
     files = ["app/base.py", "app/middle.py", "app/top.py"]
     shortest = ["app/base.py", "app/top.py", "app/middle.py", "app/base.py"]
     cut = {"source": "app/base.py", "target": "app/top.py", "line": 1, "resolution": "exact"}
-    cut |= {"type_only": False, "deferred": False}
+    cut |= {"type_only": False, "deferred": False, "implicit": False}
     assert codebatch("graph", "--cycles", "--json").records == [{"files": files, "shortest": shortest, "cut": cut}]
     assert codebatch("graph", "--cycles").lines == ["3 files: " + " -> ".join(shortest) + "; cut at app/base.py:1"]
     dot = codebatch("graph", "--dot").lines
@@ -149,4 +152,4 @@ def test_impact_ends_with_totals_and_lists_tests_to_run(codebatch: CommandLine) 
     itself = codebatch("impact", "app/test_b.py", "--tests")
     assert itself.lines == ["tree/app/test_b.py"], "a changed test must be among the tests to run"
     none = codebatch("impact", "tests/helper.py", "--tests")
-    assert (none.lines, none.notes) == ([], "no test depends on tests/helper.py\n")
+    assert (none.lines, none.notes) == ([], "none: no tests of tests/helper.py in 7 files (all parsed)\n")

@@ -14,6 +14,8 @@ from codebatch.model.task import JsonValue
 from tests.support.command_line import CommandLine, write
 
 WORDS = {
+    "callers": "f",
+    "references": "f",
     "hotspots": "--min 1",
     "diff": "latest~1 latest --kind file --kind diagnostic",
     "improvements": "latest~1 latest --kind diagnostic",

@@ -23,8 +23,10 @@ QUESTIONS = (
 
 @pytest.fixture
 def store(ran: Ran, tmp_path: Path) -> Path:
-    """A copy of the store, for tests that write to it."""
+    """A copy of the store without its index, for tests that write to it."""
     shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
+    for index in (tmp_path / "store" / "indexes").glob("batch-*"):
+        shutil.rmtree(index)
     return tmp_path / "store"
 
 

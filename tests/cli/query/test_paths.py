@@ -13,7 +13,12 @@ from codebatch.cli import cli
 from codebatch.cli.reference.interface import describe_interface
 from tests.support.command_line import CommandLine, write
 
-OTHER_WORDS = {"references": ("shared",), "refs": ("shared",), "find": ("-l", "python", "--pattern", "shared($X)")}
+OTHER_WORDS = {
+    "callers": ("shared",),
+    "references": ("shared",),
+    "refs": ("shared",),
+    "find": ("-l", "python", "--pattern", "shared($X)"),
+}
 """The arguments that a command needs in addition to paths."""
 COMMANDS = sorted(
     command.name
@@ -66,6 +71,7 @@ def paths_in(rows: object) -> Iterator[str]:
 
 def test_commands_that_list_file_contents_accept_paths() -> None:
     assert COMMANDS == [
+        "callers",
         "duplicates",
         "find",
         "findings",
@@ -142,4 +148,4 @@ def test_path_option_restricts_like_the_argument(tree: CommandLine) -> None:
     ]
     assert len(set(answers)) == 1
     assert set(paths_in(json.loads(answers[0]))) == {"lib/one.py", "lib/two.py"}
-    assert "in the batch in lib" in tree("references", "nobody", "lib", "--store", "store").notes
+    assert "no references to nobody in lib in 3 files" in tree("references", "nobody", "lib", "--store", "store").notes

@@ -24,10 +24,13 @@ def test_references_have_roles_and_come_from_the_snapshot(codebatch: CommandLine
         {"path": "b.py", "name": "go", **place, "role": "call", "scope": "C.m"}
     ]
     none, stale = codebatch("references", "gone").notes.splitlines()
-    assert none == "no references to gone in the batch"
+    assert none == "none: no references to gone in 3 files (all parsed)"
     for narrowed, note in (
-        (("--path", "c"), "no references to go in the batch whose path contains 'c'"),
-        (("--role", "call", "--path", "a"), "no references to go as call in the batch whose path contains 'a'"),
+        (("--path", "c"), "none: no references to go whose path contains 'c' in 0 files (all parsed)"),
+        (
+            ("--role", "call", "--path", "a"),
+            "none: no references to go as call whose path contains 'a' in 1 file (all parsed)",
+        ),
     ):
         assert codebatch("references", "go", *narrowed).notes.splitlines()[0] == note
     assert stale.startswith("results are out of date (a.py changed); ")

@@ -83,7 +83,7 @@ def test_empty_answer_of_an_incomplete_batch_is_not_final(interrupted: CommandLi
     assert {row["dependents"] for row in rows} <= {None}, "dependents are known only at the end"
     assert "no errors so far (" in interrupted("errors", status=3).notes
     notes = interrupted("impact", "package1/module001.py", status=3).notes
-    assert "no dependents found for package1/module001.py so far (" in notes
+    assert "no dependents of package1/module001.py so far (" in notes
     notes = interrupted("query", "symbols", "--name", "nope", status=3).notes
     assert re.search(r"^no (matching )?symbols( \(searched [0-9,]+\))? so far \(", notes, re.MULTILINE), (
         "the note must not give a number of files"

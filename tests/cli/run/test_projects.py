@@ -138,7 +138,9 @@ def test_project_wide_answers_are_incomplete_in_a_restricted_batch(codebatch: Co
         assert f"analyse all files with: codebatch run {repository}\n" in ended.notes
         assert codebatch(*question, "--json", status=3).json["complete"] is False
     assert len(codebatch("graph", "--json").records) == 4
-    assert "no dependents found for app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
+    notes = codebatch("impact", "app/__init__.py", status=3).notes
+    assert "contains app (8 files: 4 parsed, 4 outside the batch, 3 ignored):\n" in notes
+    assert "  lib/tools.py: outside the paths of the batch\n" in notes
     of_kind = ("query", "outputs", "--kind")
     of_task = ("query", "outputs", "--task", "duplicates")
     of_file = ("inspect", "app/core.py", "--kinds", "duplicate")

@@ -1,0 +1,1 @@
+"""Queries that combine the answers about a name."""
