@@ -10,10 +10,14 @@ from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.outcome import TaskOutcome
 from codebatch.model.plan import Plan
 from codebatch.model.record import BaseRecord, Record
+from codebatch.scheduling.analysis.chains import ChainLink
 from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch_workers.runtime.record_lines import decode_kinds, line_prefixes, lines_holding, record_decoder
 from codebatch_workers.syntax.source import SourceFile
+
+KEPT_BYTES_MAX = 64 << 20
+"""Maximum size in bytes of the record lines that are kept in memory between two reads of the same task."""
 
 
 class BatchProject:
@@ -45,6 +49,8 @@ class BatchProject:
         self._needs = needs
         self._contexts = contexts
         self._last_read: dict[str, tuple[TaskOutcome, bytes, list[int]]] = {}
+        self._kept_lines: dict[tuple[str, str, int], tuple[bytes, list[int]]] = {}
+        self._kept_bytes = 0
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """See `Project.records`."""
@@ -56,7 +62,7 @@ class BatchProject:
             for link in self._ledger.iter_links(shard.id, task):
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
                     continue
-                lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
+                lines, bounds = self._read_lines((task, shard.id, link.start), link)
                 spans = [span for span in lines_holding(lines, text) if lines.startswith(prefixes, span[0])]
                 records_by_item: dict[int, list[Record]] = {}
                 for (start, _), record in zip(
@@ -67,6 +73,16 @@ class BatchProject:
                     records_by_item.setdefault(bisect_right(bounds, start) - 1, []).append(record)
                 for item, item_records in records_by_item.items():
                     yield self.files[shard.start + link.start + item], item_records
+
+    def _read_lines(self, key: tuple[str, str, int], link: ChainLink) -> tuple[bytes, list[int]]:
+        """Return the record lines of an outcome and the bounds of its items. Lines are kept for the next read."""
+        kept = self._kept_lines.get(key)
+        if kept is None:
+            kept = self._outcomes.read_items(link.segment, link.outcome)
+            if self._kept_bytes + len(kept[0]) <= KEPT_BYTES_MAX:
+                self._kept_lines[key] = kept
+                self._kept_bytes += len(kept[0])
+        return kept
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Project.records_of`."""
