@@ -75,7 +75,7 @@ class UseResolver(NameMeanings):
         resolve_use = _RESOLVERS.get(facts.language)
         if resolve_use is not None:
             return resolve_use(facts, self._facts_of, start, end, scope)
-        self._values.begin_use()
+        self.begin_use()
         exported = facts.export_at(start)
         if exported is not None:
             found = self._find_exported_name(facts, exported)
@@ -117,7 +117,7 @@ class UseResolver(NameMeanings):
         """Return the definitions that an import at a line refers to by a name."""
         if not facts.is_resolved:
             return UNKNOWN
-        self._values.begin_use()
+        self.begin_use()
         found: list[Meaning] = []
         for imported in facts.imports:
             last = imported.member or name_components(imported.target)[-1]
@@ -128,10 +128,13 @@ class UseResolver(NameMeanings):
 
     def resolve_export(self, facts: SourceFacts, export: ModuleExport) -> Resolved:
         """Return the definitions that a name of another module refers to, which a JavaScript module exports."""
+        self.begin_use()
         found = self._find_export(facts, export, 0)
         return UNKNOWN if found is None else self._as_resolved(found)
 
     def _as_resolved(self, found: Meaning) -> Resolved:
+        if self.is_exhausted:
+            return UNKNOWN
         if found.certainty == "external":
             return EXTERNAL
         definitions = [
