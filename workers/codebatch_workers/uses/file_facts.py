@@ -23,6 +23,7 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
 from codebatch_workers.uses.languages import CLASS_TYPES, LANGUAGE_RULES, LanguageRules
 from codebatch_workers.uses.local_imports import LocalImport, local_imports
+from codebatch_workers.uses.lookup_budget import LookupBudget
 
 _NO_RULES = LanguageRules()
 # Names that Python binds in the body of a class.
@@ -31,13 +32,14 @@ _PYTHON_BUILTINS = frozenset(dir(builtins))
 
 
 class SourceFacts:
-    """Facts about a file. `links` are the `depends` edges of the file.
+    """Facts about a file. `links` are the `depends` edges of the file. `budget` bounds the lookups of definitions.
 
     The class has many methods, because each fact is computed from the same tree and cached with it.
     """
 
-    def __init__(self, path: str, file: SourceFile, links: Sequence[Edge]) -> None:
+    def __init__(self, path: str, file: SourceFile, links: Sequence[Edge], budget: LookupBudget) -> None:
         self.path = path
+        self._budget = budget
         self.file = file
         self.language = file.language
         self.rules = LANGUAGE_RULES.get(file.language, _NO_RULES)
@@ -65,8 +67,9 @@ class SourceFacts:
     def links_of(self, imported: LocalImport) -> Sequence[Edge]:
         """Return the `depends` edges of an import.
 
-        If several names are imported from one file in one line, only the first has an edge.
+        If several names are imported from one file in one line, only the first has an edge. Raises TooManyLookups.
         """
+        self._budget.spend()
         target, line = imported.target, imported.line
         if target in self.explicit_links or not self.rules.stem_is_module:
             return self.explicit_links.get(target, ())
@@ -192,7 +195,8 @@ class SourceFacts:
         return [imported for imported in self.imports if imported.local == local]
 
     def symbols_named(self, qualified: str) -> Sequence[Symbol]:
-        """Return the definitions with a qualified name."""
+        """Return the definitions with a qualified name. Raises TooManyLookups."""
+        self._budget.spend()
         return self.symbols.get(qualified, ())
 
     def scopes(self, scope: str) -> Iterator[str]:

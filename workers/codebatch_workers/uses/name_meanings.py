@@ -35,8 +35,6 @@ from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY, NAMESP
 from codebatch_workers.uses.local_imports import LocalImport
 from codebatch_workers.uses.values import Values
 
-LOOKUPS_MAX = 2_000
-"""Maximum number of lookups for one use. Modules that re-export each other could need any number."""
 _STEPS_MAX = 12
 """Maximum number of re-exports, bases and types that are followed for one name."""
 
@@ -50,22 +48,6 @@ class NameMeanings:
     def __init__(self, facts_of: Callable[[str], SourceFacts | None]) -> None:
         self._facts_of = facts_of
         self._values = Values(self)
-        self._lookups = 0
-
-    def begin_use(self) -> None:
-        """Begin to resolve a use."""
-        self._lookups = 0
-        self._values.begin_use()
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether LOOKUPS_MAX was reached, so that what was found for the use may be incomplete."""
-        return self._lookups > LOOKUPS_MAX
-
-    def _may_look_up(self, steps: int) -> bool:
-        """Count a lookup. Return whether it may be made."""
-        self._lookups += 1
-        return steps <= _STEPS_MAX and not self.is_exhausted
 
     # -- Chains --------------------------------------------------------------------------------------------------------
 
@@ -207,8 +189,6 @@ class NameMeanings:
 
     def _find_in_file(self, facts: SourceFacts, name: str, steps: int) -> Meaning | None:
         """Return what a name means at the outermost level of a file."""
-        if not self._may_look_up(steps):
-            return None
         if facts.bindings is not None:
             return self._find_bound(facts, name, steps, None)
         imported = merge_meanings(
@@ -303,7 +283,7 @@ class NameMeanings:
 
     def _find_exported(self, facts: SourceFacts, name: str, steps: int) -> Meaning | None:
         """Return what other files see under a name of a module."""
-        if not self._may_look_up(steps):
+        if steps > _STEPS_MAX:
             return None
         if not facts.rules.has_exports:
             return self._find_in_file(facts, name, steps)
@@ -362,8 +342,6 @@ class NameMeanings:
     def _find_in_class(self, owner: DefinedEntity, name: str, steps: int) -> tuple[Meaning | None, bool]:
         """Return the member of a class or of its bases, and whether a base is unknown that could have the member."""
         facts, qualified = owner.facts, owner.symbols[0].qualified
-        if not self._may_look_up(steps):
-            return None, True
         if name == facts.rules.constructor_member:
             return None, False
         symbols = facts.symbols_named(f"{qualified}{facts.rules.separator}{name}")

@@ -32,6 +32,7 @@ from codebatch_workers.uses.entities import (
 )
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.languages import FUNCTION_TYPES, VALUE_TYPES
+from codebatch_workers.uses.lookup_budget import LookupBudget, TooManyLookups
 from codebatch_workers.uses.name_meanings import NameMeanings
 
 _PARENTS_OF_ANY_NAME = frozenset({"export_statement", "import_alias", "nested_identifier", "nested_type_identifier"})
@@ -53,10 +54,17 @@ class UseResolver(NameMeanings):
     """Resolves uses in the files of one snapshot. `facts_of` returns the facts of a file, or None."""
 
     def __init__(
-        self, facts_of: Callable[[str], SourceFacts | None], files_with_name: Callable[[str], Collection[str]]
+        self,
+        facts_of: Callable[[str], SourceFacts | None],
+        files_with_name: Callable[[str], Collection[str]],
+        budget: LookupBudget,
     ) -> None:
-        """`files_with_name` returns the paths of all files that contain a name, and possibly of others."""
+        """`files_with_name` returns the paths of all files that contain a name, and possibly of others.
+
+        `budget` is the one of all facts.
+        """
         super().__init__(facts_of)
+        self._budget = budget
         self._go_uses = GoUses(facts_of, files_with_name)
         self._java = JavaUses(facts_of)
         self._rust_uses = RustUses(facts_of)
@@ -64,6 +72,13 @@ class UseResolver(NameMeanings):
 
     def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
         """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+        self._budget.renew()
+        try:
+            return self._resolve(facts, start, end, scope)
+        except TooManyLookups:
+            return UNKNOWN
+
+    def _resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
         if not facts.is_resolved:
             return UNKNOWN
         if facts.language == "java":
@@ -75,7 +90,7 @@ class UseResolver(NameMeanings):
         resolve_use = _RESOLVERS.get(facts.language)
         if resolve_use is not None:
             return resolve_use(facts, self._facts_of, start, end, scope)
-        self.begin_use()
+        self._values.begin_use()
         exported = facts.export_at(start)
         if exported is not None:
             found = self._find_exported_name(facts, exported)
@@ -115,9 +130,16 @@ class UseResolver(NameMeanings):
 
     def resolve_import(self, facts: SourceFacts, name: str, line: int) -> Resolved:
         """Return the definitions that an import at a line refers to by a name."""
+        self._budget.renew()
+        try:
+            return self._resolve_import(facts, name, line)
+        except TooManyLookups:
+            return UNKNOWN
+
+    def _resolve_import(self, facts: SourceFacts, name: str, line: int) -> Resolved:
         if not facts.is_resolved:
             return UNKNOWN
-        self.begin_use()
+        self._values.begin_use()
         found: list[Meaning] = []
         for imported in facts.imports:
             last = imported.member or name_components(imported.target)[-1]
@@ -128,13 +150,17 @@ class UseResolver(NameMeanings):
 
     def resolve_export(self, facts: SourceFacts, export: ModuleExport) -> Resolved:
         """Return the definitions that a name of another module refers to, which a JavaScript module exports."""
-        self.begin_use()
+        self._budget.renew()
+        try:
+            return self._resolve_export(facts, export)
+        except TooManyLookups:
+            return UNKNOWN
+
+    def _resolve_export(self, facts: SourceFacts, export: ModuleExport) -> Resolved:
         found = self._find_export(facts, export, 0)
         return UNKNOWN if found is None else self._as_resolved(found)
 
     def _as_resolved(self, found: Meaning) -> Resolved:
-        if self.is_exhausted:
-            return UNKNOWN
         if found.certainty == "external":
             return EXTERNAL
         definitions = [

@@ -11,6 +11,7 @@ from codebatch_workers.symbols.references import find_occurrences
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import name_components
 from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.lookup_budget import LookupBudget
 from codebatch_workers.uses.resolver import UseResolver
 
 SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
@@ -59,7 +60,8 @@ class SnapshotUses:
         self._read = read
         self._links_of = links_of
         self._facts: dict[str, SourceFacts | None] = {}
-        self._resolver = UseResolver(self._facts_of, files_with_name)
+        self._budget = LookupBudget()
+        self._resolver = UseResolver(self._facts_of, files_with_name, self._budget)
 
     def uses_in(self, path: str, name: str) -> list[NameUse]:
         """Return the occurrences of a name in a file, in text order, each resolved to definitions."""
@@ -109,7 +111,7 @@ class SnapshotUses:
 
     def _make_facts(self, path: str, content: bytes, contexts: Mapping[str, bytes]) -> SourceFacts:
         file = SourceFile(os.fsencode(path), content, executable=False, contexts=contexts)
-        return SourceFacts(path, file, self._links_of(path))
+        return SourceFacts(path, file, self._links_of(path), self._budget)
 
 
 def project_uses(
