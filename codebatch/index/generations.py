@@ -158,7 +158,7 @@ def read_newest(store: StoreDir, batch_id: str) -> tuple[Path, IndexFile] | None
 def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> IndexBase | None:
     """Return the first base that can be reused, among the current indexes of given batches, or None.
 
-    A base can be reused if it is undamaged and covers nearly the `needed` shard files: CHANGED_PERCENT_MAX limits both
+    A base can be reused if it is undamaged and covers nearly the `needed` shard files: OVERLAY_PERCENT_MAX limits both
     the missing files and the files that are no longer needed.
     """
     for batch_id in batch_ids:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Literal, Protocol, cast
 
 from codebatch.model.analysis.search_result import FileSearchResult
-from codebatch.model.analysis.uses import NameUse
+from codebatch.model.analysis.uses import NameUse, SourceReader
 from codebatch.model.record import Edge
 from codebatch.model.task import JsonValue
 from codebatch.protocol.launch import (
@@ -19,6 +19,7 @@ from codebatch.protocol.launch import (
     LANGUAGE_SERVICES_MODULE,
     NAME_SERVICES_MODULE,
     SOURCE_SERVICES_MODULE,
+    USE_SERVICES_MODULE,
 )
 
 RuleSwitch = Callable[[bytes, str, str], bool | None]
@@ -73,10 +74,6 @@ class ProjectUses(Protocol):
         """
 
 
-SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
-"""A function that returns the content and the contexts of the file at a path, or None if it is not available."""
-
-
 class LanguageServices(Protocol):
     """Parsers, lint rules and code search (`codebatch_workers.runtime.introspection`)."""
 
@@ -110,6 +107,11 @@ class NameServices(Protocol):
         contexts: Mapping[str, bytes],
         calls: Sequence[tuple[int, str, str]] | None = None,
     ) -> list[dict[str, JsonValue]]: ...
+
+
+class UseServices(Protocol):
+    """The resolution of uses of names, with parsers (`codebatch_workers.uses.uses`)."""
+
     def project_uses(
         self,
         read: SourceReader,
@@ -148,6 +150,11 @@ def language_services() -> LanguageServices:
 def name_services() -> NameServices:
     """Import and return the search for a name. It needs parsers, but no lint rules."""
     return cast("NameServices", importlib.import_module(NAME_SERVICES_MODULE))
+
+
+def use_services() -> UseServices:
+    """Import and return the resolution of uses. It needs parsers and the rules of each language, but no lint rules."""
+    return cast("UseServices", importlib.import_module(USE_SERVICES_MODULE))
 
 
 def source_services() -> SourceServices:

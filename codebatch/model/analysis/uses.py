@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import msgspec
@@ -16,6 +17,9 @@ Certainty = Literal["exact", "inferred", "name", "external"]
 - `name`: only the name is known to be equal, or there are several candidates.
 - `external`: the use refers to code outside the snapshot.
 """
+
+SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
+"""A function that returns the content and the contexts of the file at a path, or None if it is not available."""
 
 _ORDER: tuple[Certainty, ...] = ("exact", "inferred", "name", "external")
 

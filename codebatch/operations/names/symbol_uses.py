@@ -19,7 +19,7 @@ from codebatch.model.record import Edge
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
-from codebatch.plugins.worker_services import name_services
+from codebatch.plugins.worker_services import use_services
 from codebatch.query.answers.dependencies import BatchImports
 from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.fields import JsonRecord, as_typed_record
@@ -141,7 +141,7 @@ class UseSearch:
         self._progress = progress
         self._items: dict[str, int | None] = {}
         self._paths_with_name: dict[str, list[str]] = {}
-        self._uses = name_services().project_uses(self._read, self._links_of, self._files_with_name)
+        self._uses = use_services().project_uses(self._read, self._links_of, self._files_with_name)
 
     @property
     def completeness(self) -> Completeness:

@@ -24,7 +24,7 @@ TARGET_LOOKUPS_MAX = 100
 """The maximum number of targets that are looked up in the index. For more targets, all edges are read once."""
 
 _LOOKUP_SHARE_DIVISOR = 5
-"""Frames are looked up one by one only if the index names at most 1/_LOOKED_UP_OF of all frames.
+"""Frames are looked up one by one only if the index names at most 1/_LOOKUP_SHARE_DIVISOR of all frames.
 
 To look up a frame takes 1.5 times as long as to read it in sequence. The next import step may also need as many
 look-ups.

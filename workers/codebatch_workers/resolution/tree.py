@@ -31,14 +31,14 @@ EXTERNAL_IMPORT = ResolvedImport("external")
 
 
 def exact_import(path: str | None) -> ResolvedImport:
-    """Return an `exact` result with a path, or EXTERNAL if the path is None."""
+    """Return an `exact` result with a path, or EXTERNAL_IMPORT if the path is None."""
     return EXTERNAL_IMPORT if path is None else ResolvedImport("exact", (path,))
 
 
 def fitting_import(paths: Iterable[str]) -> ResolvedImport:
     """Return a result for files that merely fit: `file` for one, `name` for several.
 
-    Return EXTERNAL for none, or for more than FITS_MAX.
+    Return EXTERNAL_IMPORT for none, or for more than FITTING_FILES_MAX.
     """
     files = tuple(sorted(set(paths)))
     if not files or len(files) > FITTING_FILES_MAX:

@@ -1,4 +1,4 @@
-"""Occurrences and uses of a name in files. This module imports no rules, so it loads fast."""
+"""Occurrences of a name in files. This module imports no rules, so it loads fast."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from codebatch.model.task import JsonValue
 from codebatch_workers.symbols.references import find_references
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
-from codebatch_workers.uses.uses import project_uses
-
-__all__ = ["project_uses", "references_in"]
 
 
 def references_in(

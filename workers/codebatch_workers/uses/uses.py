@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved
+from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved, SourceReader
 from codebatch.model.record import Edge
 from codebatch_workers.symbols.references import find_occurrences
 from codebatch_workers.syntax.source import SourceFile
@@ -13,8 +13,6 @@ from codebatch_workers.uses.chains import name_components
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.lookup_budget import LookupBudget
 from codebatch_workers.uses.resolver import UseResolver
-
-SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
 
 
 def find_uses(resolver: UseResolver, facts: SourceFacts, name: str) -> Iterator[NameUse]:
