@@ -73,7 +73,7 @@ def find_symbol_impact(
         all_definitions, _ = find_definitions_only(question, name)
     except InvalidInput:
         all_definitions = []
-    definitions = definitions_at(name, all_definitions, definition)
+    definitions = definitions_at(question.records, name, all_definitions, definition)
     if not definitions:
         raise unknown_path_error(question.records, name, "no file or definition")
     search = UseSearch(question)

@@ -16,7 +16,8 @@ from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.analysis.uses import Certainty, NameUse
 from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.record import Edge
-from codebatch.operations.queries.batch_query import Answer, BatchQuery
+from codebatch.operations import ignore_note
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
 from codebatch.plugins.worker_services import use_services
@@ -82,7 +83,7 @@ def find_symbol_uses(
     are returned. Raises InvalidInput or StoreCorrupt.
     """
     all_definitions, _ = find_definitions_only(question, name)
-    definitions = definitions_at(name, all_definitions, definition)
+    definitions = definitions_at(question.records, name, all_definitions, definition)
     search = UseSearch(question, progress)
     last = last_name_component(name)
     candidates = len(symbol_keys(all_definitions))
@@ -104,20 +105,22 @@ def find_symbol_uses(
     return Answer(question=question, result=result, completeness=search.completeness)
 
 
-def definitions_at(name: str, definitions: Sequence[JsonRecord], place: str) -> list[JsonRecord]:
+def definitions_at(records: BatchRecords, name: str, definitions: Sequence[JsonRecord], place: str) -> list[JsonRecord]:
     """Return the definitions of a name at a place `path:line` or `path`. Without a place, return all.
 
-    Raises InvalidInput if there are none at the place.
+    The path is relative to the current directory or to the project, as in `find_item`. Raises InvalidInput if there are
+    none at the place.
     """
+    if not place:
+        return list(definitions)
     path, _, line = place.rpartition(":") if re.search(r":\d+\Z", place) else (place, "", "")
-    normal = os.path.normpath(path) if path else ""
+    file = try_find_item(records, path, ignore_note)
     chosen = [
         definition
         for definition in definitions
-        if (not normal or display_path(path_bytes(definition)) == normal)
-        and (not line or definition["line"] == int(line))
+        if file is not None and path_bytes(definition) == file[0] and (not line or definition["line"] == int(line))
     ]
-    if place and not chosen:
+    if not chosen:
         hint = f"list its definitions with: codebatch def {name}"
         raise InvalidInput(f"{name} is not defined at {place}", hint=hint)
     return chosen
@@ -186,9 +189,11 @@ class UseSearch:
 
     def _uses_of_name(self, name: str) -> Iterator[tuple[bytes, NameUse]]:
         items = list(self._records.items_with_name(name))
-        for done, (_, entry) in enumerate(items):
+        for done, (item, entry) in enumerate(items):
             self._progress(done, len(items))
-            for use in self._uses.uses_in(os.fsdecode(entry.path), name):
+            path = os.fsdecode(entry.path)
+            self._items[path] = item
+            for use in self._uses.uses_in(path, name):
                 yield entry.path, use
 
     def _files_with_name(self, name: str) -> Collection[str]:

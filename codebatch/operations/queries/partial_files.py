@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from codebatch.errors import ObjectMissing
-from codebatch.model.entry import display_path
+from codebatch.model.entry import Entry, display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.parsed_files import PARTIAL_PARSE_STATES
@@ -41,12 +41,12 @@ def note_partial_files(
     The answer may lack results in these files. `missing` names these results, for example "calls". `is_wanted`
     restricts the files by path. If there are no such files, return an empty tuple. Raises StoreCorrupt.
     """
-    paths = _partial_paths(question, name, is_wanted)
-    if len(paths) > _FILES_READ_MAX:
-        number = count_text(len(paths), "file")
+    entries = _partial_entries(question, name, is_wanted)
+    if len(entries) > _FILES_READ_MAX:
+        number = count_text(len(entries), "file")
         return _note_once(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
-    matches = [path for path, content in _read_contents(question, paths) if word.search(content)]
+    matches = [path for path, content in _read_contents(question, entries) if word.search(content)]
     if not matches:
         return ()
     paths_text = ", ".join(map(display_path, matches[:_PATHS_SHOWN_MAX]))
@@ -60,14 +60,14 @@ def _note_once(question: BatchQuery, note: str) -> tuple[str, ...]:
     return (note,)
 
 
-def _partial_paths(question: BatchQuery, name: str, is_wanted: Callable[[bytes], bool]) -> list[bytes]:
-    """Return the paths of partially parsed files that may contain a name, sorted."""
+def _partial_entries(question: BatchQuery, name: str, is_wanted: Callable[[bytes], bool]) -> list[Entry]:
+    """Return the partially parsed files that may contain a name, by path."""
     records = question.records
-    candidates = {entry.path: item for item, entry in records.items_with_name(name) if is_wanted(entry.path)}
+    candidates = [(item, entry) for item, entry in records.items_with_name(name) if is_wanted(entry.path)]
     if len(candidates) <= _RECORDS_READ_MAX and "parse" in records.task_names:
-        return [path for path, item in candidates.items() if _is_partially_parsed(records, item)]
-    paths = (file.path_bytes for file in records.files if file.parse in PARTIAL_PARSE_STATES)
-    return sorted(candidates.keys() & paths)
+        return [entry for item, entry in candidates if _is_partially_parsed(records, item)]
+    paths = {file.path_bytes for file in records.files if file.parse in PARTIAL_PARSE_STATES}
+    return sorted((entry for _, entry in candidates if entry.path in paths), key=lambda entry: entry.path)
 
 
 def _is_partially_parsed(records: BatchRecords, item: int) -> bool:
@@ -75,12 +75,11 @@ def _is_partially_parsed(records: BatchRecords, item: int) -> bool:
     return any(state in PARTIAL_PARSE_STATES for state in states)
 
 
-def _read_contents(question: BatchQuery, paths: list[bytes]) -> list[tuple[bytes, bytes]]:
-    records = question.records
+def _read_contents(question: BatchQuery, entries: Iterable[Entry]) -> list[tuple[bytes, bytes]]:
     contents = []
-    for path, item in records.find_items(paths).items():
+    for entry in entries:
         try:
-            contents.append((path, records.read_object(records.items[item])))
+            contents.append((entry.path, question.records.read_object(entry)))
         except ObjectMissing:
-            question.note(f"{display_path(path)} is partially parsed, and its content is missing from the store")
+            question.note(f"{display_path(entry.path)} is partially parsed, and its content is missing from the store")
     return contents

@@ -40,6 +40,12 @@ def test_callers_lists_each_calling_scope_once(analysed: CommandLine) -> None:
         "a.py:11: go calls .go, 2 times (inferred)",
         "sub/\\xff.py:3: (file) calls go (by name, 2 candidates)",
     ]
+    assert analysed("callers", "go", "--definition", "./tree/a.py:2").lines == [
+        "a.py:11: go calls .go, 2 times (inferred)",
+        "sub/\\xff.py:3: (file) calls go (by name, 2 candidates)",
+    ]
+    refused = analysed("callers", "go", "--definition", "a.py:3", "--json", status=2).error
+    assert refused["message"] == "go is not defined at a.py:3"
     *_, last = analysed("callers", "go", "--json").records
     call = {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
     assert last == call | {"resolution": "name", "candidates": 2}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codebatch.model.task import JsonValue
-from codebatch_workers.symbols.references import find_references
-from codebatch_workers.syntax.language.encodings import WIDE_MARKS
-from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
+from codebatch_workers.symbols.references import find_references, may_contain_name
+from codebatch_workers.syntax.source import SourceFile
 
 
 def references_in(
@@ -21,7 +20,6 @@ def references_in(
 
     `calls` are the calls of the name in the stored records of the file, or None if no records are available (calls.py).
     """
-    is_escaped = content.startswith(WIDE_MARKS) or path.endswith(NOTEBOOK_ENDING)
-    if name.isascii() and not is_escaped and name.encode() not in content:
-        return []  # Most files without the name are skipped here, without being decoded.
+    if not may_contain_name(name, path, content):
+        return []
     return list(find_references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))

@@ -16,9 +16,10 @@ from codebatch_workers.symbols.calls import NameReference, call_references
 from codebatch_workers.symbols.inner_names import is_inner_name
 from codebatch_workers.symbols.macros import find_macros
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
+from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAME_NODE_TYPE, NAMES_BY_LANGUAGE
-from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
 # In Rust, the lifetime or label `'name` is not an occurrence of `name`.
@@ -27,6 +28,12 @@ _NODES_WITHOUT_CODE = frozenset({"comment", "string_content", "string_literal", 
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 _WORD_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _CALLEE_CAPTURES = ("call", "tail", "macro", "element", "decorator")
+
+
+def may_contain_name(name: str, path: bytes, content: bytes) -> bool:
+    """Return whether a name can occur in a content. If not, the content need not be decoded and parsed."""
+    is_escaped = content.startswith(WIDE_MARKS) or path.endswith(NOTEBOOK_ENDING)
+    return is_escaped or not name.isascii() or name.encode() in content
 
 
 def find_references(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved, SourceReader
 from codebatch.model.record import Edge
-from codebatch_workers.symbols.references import find_occurrences
+from codebatch_workers.symbols.references import find_occurrences, may_contain_name
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import name_components
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -63,6 +63,11 @@ class SnapshotUses:
 
     def uses_in(self, path: str, name: str) -> list[NameUse]:
         """Return the occurrences of a name in a file, in text order, each resolved to definitions."""
+        if path not in self._facts:
+            source = self._read(path)
+            # The index can name files without the name.
+            if source is None or not may_contain_name(name, os.fsencode(path), source[0]):
+                return []
         facts = self._facts_of(path)
         return [] if facts is None else list(find_uses(self._resolver, facts, name))
 
