@@ -6,7 +6,6 @@ Only the member `message` is required.
 from __future__ import annotations
 
 import binascii
-from collections.abc import Iterator
 
 import msgspec
 
@@ -15,8 +14,7 @@ from codebatch.interchange.reports import (
     ImportedReport,
     UnreadableReport,
     WholeNumber,
-    as_utf8,
-    decode_report,
+    decode_lines,
     int_or_zero,
     limit_findings,
 )
@@ -42,24 +40,11 @@ _decoder = msgspec.json.Decoder(_JsonLine)
 
 def read_jsonl(data: bytes) -> ImportedReport:
     """Read JSON Lines. Records of other kinds count as dismissed. Raises UnreadableReport, which names the line."""
-    try:
-        data = as_utf8(data)
-    except ValueError as error:
-        raise UnreadableReport(str(error)) from error
-    lines = list(_iter_lines(data))
+    lines = list(decode_lines(data, _decoder))
     diagnostics = [line for line in lines if line[1].kind == "diagnostic"]
     return ImportedReport(
         list(limit_findings(_convert_line(*line) for line in diagnostics)), dismissed=len(lines) - len(diagnostics)
     )
-
-
-def _iter_lines(data: bytes) -> Iterator[tuple[int, _JsonLine]]:
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            try:
-                yield number, decode_report(line, _decoder)
-            except UnreadableReport as error:
-                raise UnreadableReport(f"line {number}: {error}") from error
 
 
 def _convert_line(number: int, line: _JsonLine) -> ImportedFinding:

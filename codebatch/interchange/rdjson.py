@@ -1,4 +1,4 @@
-"""The diagnostic format of reviewdog (proto/rdf/reviewdog.proto in its repository) as JSON.
+"""The diagnostic format of reviewdog (proto/rdf/reviewdog.proto in its repository): JSON, and lines of JSON (rdjsonl).
 
 Columns count the bytes of a line from 1.
 """
@@ -18,6 +18,7 @@ from codebatch.interchange.reports import (
     ImportedFinding,
     ImportedReport,
     WholeNumber,
+    decode_lines,
     decode_report,
     int_or_zero,
     limit_findings,
@@ -78,6 +79,7 @@ class _RdjsonResult(msgspec.Struct, omit_defaults=True):
 
 
 _decoder = msgspec.json.Decoder(_RdjsonResult)
+_line_decoder = msgspec.json.Decoder(_RdjsonDiagnostic)
 
 
 def export_rdjson(outgoing: Iterable[ExportedFinding], content_of: Callable[[bytes], bytes | None]) -> Export:
@@ -163,6 +165,15 @@ def read_rdjson(data: bytes) -> ImportedReport:
                 if diagnostic is not None
             )
         )
+    )
+
+
+def read_rdjsonl(data: bytes) -> ImportedReport:
+    """Read lines, each a Diagnostic (rdjsonl). Raises UnreadableReport, which names the line."""
+    no_defaults = _RdjsonResult(diagnostics=None)
+    diagnostics = (diagnostic for _, diagnostic in decode_lines(data, _line_decoder))
+    return ImportedReport(
+        list(limit_findings(_convert_diagnostic(diagnostic, no_defaults) for diagnostic in diagnostics))
     )
 
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
+from codebatch.model.analysis.report_formats import ColumnUnit
 from codebatch.model.record import Severity
 
 REPORTED_FINDINGS_MAX = 1_000_000
 MESSAGE_CHARACTERS_MAX = 65_536
+LOCATION_NUMBER_MAX = 2**31 - 1
+"""A line or column that no file has. Larger numbers are replaced by it."""
+_LOCATION_DIGITS_MAX = 18
 
-ColumnUnit = Literal["characters", "utf-16", "utf-8"]
-"""The unit in which a report counts columns: code points, UTF-16 units, or UTF-8 bytes."""
+SEVERITY_BY_WORD: Mapping[str, Severity] = {
+    **dict.fromkeys(("error", "err", "fatal", "fatal error", "critical", "failure"), "error"),
+    **dict.fromkeys(("warning", "warn"), "warning"),
+    **dict.fromkeys(("info", "information", "note", "notice"), "info"),
+    **dict.fromkeys(("hint", "help", "style", "suggestion", "convention", "refactor"), "hint"),
+}
+"""The severities of words, in lower case, that programs print."""
 
 WholeNumber = Annotated[float, msgspec.Meta(multiple_of=1)]
 """An integer in the sense of JSON Schema: 2.0 is an integer too."""
@@ -74,6 +83,23 @@ def int_or_zero(number: float | None) -> int:
     return int(number or 0)
 
 
+def to_location_number(value: object, first: int = 1) -> int:
+    """Convert a line or column to one that is counted from 1, given the number of the first one.
+
+    `value` is a number or a text of digits. Return 0 for any other value, and LOCATION_NUMBER_MAX for a larger number.
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value) if len(value) <= _LOCATION_DIGITS_MAX else LOCATION_NUMBER_MAX
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(max(0, min(value + 1 - first, LOCATION_NUMBER_MAX)))
+
+
+def merge_severities(severities: Mapping[str, Severity]) -> dict[str, Severity]:
+    """Return the severities of words in lower case: those of a user, and SEVERITY_BY_WORD for other words."""
+    return {**SEVERITY_BY_WORD, **{word.lower(): severity for word, severity in severities.items()}}
+
+
 def decode_report(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     """Decode JSON. Raises UnreadableReport for an invalid text."""
     try:
@@ -83,6 +109,23 @@ def decode_report(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     except ValueError as error:
         text = str(error)
         raise UnreadableReport(f"{text[:1].lower()}{text[1:]}" if text[1:2].islower() else text) from error
+
+
+def decode_lines(data: bytes, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T]]:
+    """Yield the number and the value of each line of JSON. Empty lines are ignored.
+
+    Raises UnreadableReport, which names the line.
+    """
+    try:
+        data = as_utf8(data)
+    except ValueError as error:
+        raise UnreadableReport(str(error)) from error
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                yield number, decode_report(line, decoder)
+            except UnreadableReport as error:
+                raise UnreadableReport(f"line {number}: {error}") from error
 
 
 def as_utf8(data: bytes) -> bytes:

@@ -17,7 +17,6 @@ from msgspec import UNSET, Raw, UnsetType
 from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings
 from codebatch.interchange.locations import path_uri
 from codebatch.interchange.reports import (
-    ColumnUnit,
     ImportedFinding,
     ImportedReport,
     ImportedSpan,
@@ -48,6 +47,7 @@ from codebatch.interchange.sarif_log import (
 )
 from codebatch.interchange.sarif_rules import ResolvedRule, RuleResolver, item_at, message_text
 from codebatch.interchange.scanning_limits import FindingsByTool, fits_upload_limit, group_by_tool, omission_notes
+from codebatch.model.analysis.report_formats import ColumnUnit
 from codebatch.model.record import Diagnostic, Severity
 
 _ROOT_ID = "%SRCROOT%"

@@ -14,7 +14,8 @@ import pytest
 import codebatch
 from codebatch.coordinator.analysis.progress_counter import RunPhase
 from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
-from codebatch.model.analysis.imports import ExcludedRecords, ImportFormat, join_files, split_files
+from codebatch.model.analysis.imports import ExcludedRecords, ImportConfig, join_files, split_files
+from codebatch.model.analysis.report_formats import ReportFormat, parse_report_format
 from codebatch.model.entry import path_fields
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.operations.api.batch import Batch
@@ -52,7 +53,7 @@ class Project(NamedTuple):
         data: bytes | Sequence[bytes],
         task: str,
         *,
-        form: ImportFormat = "jsonl",
+        form: ReportFormat = "jsonl",
         start: BatchDir | None = None,
         failed: bool = False,
     ) -> ImportResult:
@@ -313,6 +314,44 @@ def test_python_api_imports_a_file_by_name(project: Project, monkeypatch: pytest
         codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
     with pytest.raises(codebatch.InvalidImport, match=r"found\.jsonl: cannot read the findings as rdjson"):
         codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
+
+
+def test_plan_of_an_import_in_a_named_format_is_unchanged() -> None:
+    """Otherwise, no result of an earlier import could be reused."""
+    digest = f"{1:064x}"
+    for name in ("sarif", "checkstyle", "rdjson", "jsonl", "rdjsonl", "gcc"):
+        config = ImportConfig(format=parse_report_format(name), object=digest, root=b"/w")
+        assert msgspec.to_builtins(config) == {"format": name, "object": digest, "root": "L3c="}
+    assert list(ImportConfig.__struct_fields__) == ["format", "object", "root"]
+
+
+def test_lines_and_described_reports_are_imported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A described format is part of the plan, so that another description is another import."""
+    monkeypatch.chdir(project.tree)
+    (project.tree.parent / "found.txt").write_bytes(
+        b"a.py:2:1: note: one [C]\na.py:0:9: two\na.py:1000000000: three\nc.py:1: m\nothers\n"
+    )
+    store = project.store.root
+    imported = codebatch.import_findings("../found.txt", "gcc", "lines", store=store)
+    assert imported.left_out == ExcludedRecords(unknown_files=1, unknown_locations=1, examples=("c.py",))
+    assert [(f.line, f.column, f.severity, f.code, f.message) for f in project.findings(imported.batch, "lines")] == [
+        (1, 6, "warning", "lines", "two"),
+        (2, 1, "info", "C", "one"),
+    ]
+    (project.tree.parent / "found.json").write_bytes(b'[{"file":"%s/a.py","text":"m","at":"1"}]' % bytes(project.tree))
+    table = {"format": "json", "path": "/file", "line": "/at", "message": "/text"}
+    described = codebatch.import_findings("../found.json", table, "described", store=store)
+    (finding,) = project.findings(described.batch, "described")
+    assert (finding.path, finding.line, finding.message) == ("a.py", 1, "m")
+    task = next(task for task in described.batch.plan().tasks if task.name == "described")
+    assert task.config["format"] == table
+    assert codebatch.import_findings("../found.json", table, "described", store=store).action == "up to date"
+    other = codebatch.import_findings("../found.json", {**table, "first_line": 0}, "described", store=store)
+    assert (other.action, project.findings(other.batch, "described")[0].line) == ("new", 2)
+    with pytest.raises(codebatch.InvalidImport, match="cannot read the findings as json: a finding has no text at /m"):
+        codebatch.import_findings("../found.json", {**table, "message": "/m"}, "described", store=store)
+    with pytest.raises(InvalidInput, match="`line` is missing"):
+        codebatch.import_findings("../found.json", {"format": "json", "path": "/file"}, "described", store=store)
 
 
 def test_several_files_form_a_single_import(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

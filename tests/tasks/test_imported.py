@@ -12,11 +12,12 @@ from codebatch.interchange import reports
 from codebatch.interchange.checkstyle import XML_DEPTH_MAX, read_checkstyle
 from codebatch.interchange.jsonl import read_jsonl
 from codebatch.interchange.rdjson import read_rdjson
-from codebatch.interchange.reports import ColumnUnit, ImportedFinding, ImportedReport, ImportedSpan, UnreadableReport
+from codebatch.interchange.reports import ImportedFinding, ImportedReport, ImportedSpan, UnreadableReport
 from codebatch.interchange.sarif import read_sarif
+from codebatch.model.analysis.report_formats import ColumnUnit
 from codebatch.model.record import Severity
-from codebatch_workers.tasks.imported_locations import LocationConverter
-from codebatch_workers.tasks.imported_paths import ReportedPaths
+from codebatch_workers.programs.report_locations import LocationConverter
+from codebatch_workers.programs.report_paths import ReportedPaths
 from tests.support.source_files import source
 
 Read = Callable[[bytes], ImportedReport]

@@ -222,6 +222,17 @@ def test_future_task_key_is_reported_as_unsupported(tmp_path: Path, key: str) ->
     ]
 
 
+@pytest.mark.parametrize("value", ['"gcc"', '{ format = "json" }'])
+def test_records_of_a_command_name_the_configuration_of_linters(tmp_path: Path, value: str) -> None:
+    for head, place in (A, "[tasks.a]"), (f"{A}[defaults]\n", "[defaults]"):
+        assert wrong(tmp_path, f"{head}records = {value}") == [
+            (
+                f"work.toml: {place} sets 'records', but commands of a task list have no records",
+                "to record the findings of a linter, write [tasks.X] command = […] in codebatch.toml",
+            )
+        ]
+
+
 @pytest.mark.parametrize("key", sorted(FUTURE_SETTINGS))
 def test_future_setting_is_reported_as_unsupported(tmp_path: Path, key: str) -> None:
     assert wrong(tmp_path, f"{key} = 1\n{A}") == [

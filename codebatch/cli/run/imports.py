@@ -11,10 +11,15 @@ import msgspec
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.run.run import RunListener, with_execution_options
-from codebatch.model.analysis.imports import IMPORT_FORMATS, ExcludedRecords, ImportFormat
+from codebatch.errors import InvalidInput
+from codebatch.model.analysis.imports import ExcludedRecords
+from codebatch.model.analysis.report_formats import REPORT_FORMAT_NAMES, TABLE_FORMAT_NAMES, ReportFormat
+from codebatch.model.task import JsonValue
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.runs.execution import ExecutionSettings
-from codebatch.operations.runs.import_file import import_files
+from codebatch.operations.runs.import_file import check_format, import_files
+
+_NUMBER_MEMBERS = ("first_line", "first_column")
 
 
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +41,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @command("import")
-@click.argument("form", metavar="FORMAT", type=click.Choice(IMPORT_FORMATS))
+@click.argument("form", metavar="FORMAT", type=click.Choice((*REPORT_FORMAT_NAMES, *TABLE_FORMAT_NAMES)))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @option("--as", "task", metavar="TASK", required=True, help="Task name for the findings, such as eslint")
 @batch_option
@@ -47,22 +52,32 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     help="Directory of the project as the tool saw it, such as /src in a container",
     details="Absolute paths in FILE are taken relative to this directory.",
 )
+@option(
+    "--set",
+    "members",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Describe the report of json, json-lines or pattern",
+    details="For example: --set path=/file --set line=/line --set message=/text --set severities.2=error",
+)
 @option("--allow-failed", is_flag=True, help="Accept a file in which the tool reports that it failed")
 @with_common_options
 @with_execution_options
 def import_(
     context: CommandContext,
     execution: ExecutionSettings,
-    form: ImportFormat,
+    form: str,
     files: tuple[str, ...],
     task: str,
     batch_reference: str | None,
     root: str | None,
+    members: tuple[str, ...],
     allow_failed: bool,
 ) -> int:
     """Import findings of other tools.
 
-    Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. If FILE is `-`, standard input is read.
+    Each FILE is in FORMAT: sarif, checkstyle, rdjson, rdjsonl, jsonl or gcc. FORMAT can also be json, json-lines or
+    pattern, which --set describes (see `codebatch help data`). If FILE is `-`, standard input is read.
 
     Creates a new batch, which becomes the latest batch. The new batch has all records of --batch, by default the latest
     batch, including earlier imports. It also has the findings of all FILEs as records of TASK. A second import with the
@@ -77,7 +92,7 @@ def import_(
         context.store_place.open(),
         batch_reference,
         files,
-        form=form,
+        form=_described_format(form, members),
         task=task,
         root=None if root is None else Path(root),
         allow_failed=allow_failed,
@@ -106,6 +121,26 @@ def import_(
     if imported.findings:
         context.note(f"next: codebatch query diagnostics --task {task}")
     return 0
+
+
+def _described_format(form: str, members: tuple[str, ...]) -> ReportFormat:
+    """Return the format with the given name and the members of `--set`. Raises InvalidInput."""
+    if form not in TABLE_FORMAT_NAMES:
+        if members:
+            raise InvalidInput(f"--set cannot be used with the format {form}")
+        return check_format(form)
+    table: dict[str, JsonValue] = {"format": form}
+    severities: dict[str, str] = {}
+    for member in members:
+        key, equals, value = member.partition("=")
+        if not equals:
+            raise InvalidInput(f"--set {member!r} has no value", hint="for example: --set path=/file")
+        prefix, dot, word = key.partition(".")
+        if dot and prefix == "severities":
+            severities[word] = value
+        else:
+            table[key] = int(value) if key in _NUMBER_MEMBERS and value in ("0", "1") else value
+    return check_format({**table, "severities": severities} if severities else table)
 
 
 def _omission_lines(excluded: ExcludedRecords | None) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from codebatch.model.digest import Digest
+from codebatch.model.text.regex_timeout import MatchTimeout, cpu_time_limit
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX, Question
 from codebatch.model.work.request import Answer
 from codebatch.model.work.work_batch import Work
@@ -23,7 +24,6 @@ from codebatch.store.layout import QuestionNameParts
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
-from codebatch.system.regex_timeout import MatchTimeout, cpu_time_limit
 
 ANSWERED_BY_RULE = "rule"
 ANSWERED_BY_PROGRAM = "command"

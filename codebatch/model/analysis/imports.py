@@ -7,16 +7,14 @@ files. No other input affects the records. The command that plans an import choo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NoReturn, get_args
+from typing import Literal, NoReturn
 
 import msgspec
 
+from codebatch.model.analysis.report_formats import ReportFormat
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.plan import PlannedTask, with_config
 from codebatch.model.task import JsonValue
-
-ImportFormat = Literal["sarif", "checkstyle", "rdjson", "jsonl"]
-IMPORT_FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
 
 IMPORT_TASK = "import"
 """The name under which the task of imports is declared. In a plan, each import is a task with its own name."""
@@ -25,7 +23,7 @@ IMPORT_BYTES_MAX = 256 << 20
 """Limit of the total size of all files of one import."""
 
 _SEVERAL_FILES_PREFIX = b"\0codebatch: several files\n"
-"""The first bytes of an object with several files. A text in a format of FORMATS never begins with NUL."""
+"""The first bytes of an object with several files. No report in a known format begins with NUL."""
 
 
 class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +33,7 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     relative to this path.
     """
 
-    format: ImportFormat | Literal[""] = ""
+    format: ReportFormat | Literal[""] = ""
     object: str = ""
     root: bytes = b""
 

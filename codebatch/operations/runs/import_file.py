@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codebatch.errors import BatchIncomplete, InvalidInput
-from codebatch.model.analysis.imports import IMPORT_BYTES_MAX, ImportFormat
+from codebatch.model.analysis.imports import IMPORT_BYTES_MAX
+from codebatch.model.analysis.report_formats import ReportFormat, ReportFormatName, format_name, parse_report_format
+from codebatch.model.task import JsonValue
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import open_store
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
@@ -25,7 +27,7 @@ _ATTEMPTS_MAX = 100
 
 def import_findings(
     file: str | Path | Sequence[str | Path],
-    form: ImportFormat,
+    form: ReportFormatName | Mapping[str, JsonValue],
     task: str,
     *,
     store: str | Path | None = None,
@@ -40,6 +42,7 @@ def import_findings(
     The records are stored durably in a new batch, which becomes the latest batch.
 
     - `file`: one file, or several files of the same format.
+    - `form`: the name of the format, or a table that describes the format, such as `{"format": "json", …}`.
     - `batch`: the batch to which the findings are added, by default the latest batch of the whole project. This batch
       itself does not change.
     - `root`: the path that the project had when the tool ran, by default its current path. An absolute path in
@@ -55,12 +58,20 @@ def import_findings(
         open_store(store),
         batch,
         [str(path_argument(file_path)) for file_path in ([file] if isinstance(file, str | Path) else file)],
-        form=form,
+        form=check_format(form),
         task=task,
         root=None if root is None else path_argument(root),
         allow_failed=allow_failed,
         listener=listener or Listener(),
     )
+
+
+def check_format(form: JsonValue) -> ReportFormat:
+    """Return the format of reports to import. Raises InvalidInput."""
+    try:
+        return parse_report_format(form)
+    except ValueError as error:
+        raise InvalidInput(str(error), hint="see: codebatch help data") from error
 
 
 class _BatchSupersededError(Exception):
@@ -73,7 +84,7 @@ def import_files(
     reference: str | None,
     names: Sequence[str],
     *,
-    form: ImportFormat,
+    form: ReportFormat,
     task: str,
     root: Path | None,
     allow_failed: bool,
@@ -87,7 +98,7 @@ def import_files(
     """
     if not names or names.count(STANDARD_INPUT) > 1:
         problem = "standard input was given twice" if names else "no file given"
-        raise InvalidInput(problem, hint=f"for example: codebatch import {form} FILE FILE --as {task}")
+        raise InvalidInput(problem, hint=f"for example: codebatch import {format_name(form)} FILE FILE --as {task}")
     files = _read_imports(names)
     joined_names = ", ".join(names)
     first = start = resolve_batch(store, reference, listener.note, is_unrestricted=True)
@@ -116,7 +127,7 @@ def import_files(
             start = resolve_batch(store, reference, listener.note, is_unrestricted=True)
             if start.about.snapshot_id != first.about.snapshot_id:
                 break
-    hint = f"give the batch: codebatch import {form} FILE --as {task} --batch {first.id}"
+    hint = f"give the batch: codebatch import {format_name(form)} FILE --as {task} --batch {first.id}"
     raise BatchIncomplete(
         f"{joined_names}: nothing was imported, because another batch was created in the meantime", hint=hint
     )

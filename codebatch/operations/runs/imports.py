@@ -19,12 +19,11 @@ from codebatch.errors import BatchIncomplete, CodebatchError, InvalidInput
 from codebatch.interchange.reports import UnreadableReport
 from codebatch.model.analysis.imports import (
     IMPORT_BYTES_MAX,
-    IMPORT_FORMATS,
     ExcludedRecords,
     ImportConfig,
-    ImportFormat,
     join_files,
 )
+from codebatch.model.analysis.report_formats import ReportFormat, format_name
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.operations.queries.failure_evidence import parse_traceback
@@ -89,7 +88,7 @@ def import_into(
     start: BatchDir,
     files: Sequence[bytes],
     *,
-    form: ImportFormat,
+    form: ReportFormat,
     task: str,
     root: bytes | None = None,
     allow_failed: bool = False,
@@ -106,7 +105,7 @@ def import_into(
     On return the batch is durable. Raises InvalidInput (InvalidImport if caused by a file), ToolMismatch,
     BatchIncomplete or StoreError.
     """
-    _check_arguments(execution, files, form, task)
+    _check_arguments(execution, files, task)
     with store.writing() as lock:
         config = _store_config(store, start, join_files(files), form, root)
         planner = _make_import_planner(execution, store, start, config, task, listener)
@@ -114,17 +113,19 @@ def import_into(
         if existing is not None and existing[1].is_settled:
             return _import_result(store, _current_batch(planner, *existing, start, check), "up to date", task)
         plan = planner.plan()
-        bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
+        bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline, plan.tasks))))[
+            :BASES_MAX
+        ]
         with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
             executed = execution.execute(store, lock, hidden, RunScope(), listener, planner.frozen.snapshot)
             if executed.signal_status:
                 status = executed.signal_status
                 return ImportResult(batch=start, action="new", standing=read_current_state(start), signal_status=status)
-            _refuse_failed(hidden, task, form, allow_failed=allow_failed)
+            _refuse_failed(hidden, task, format_name(form), allow_failed=allow_failed)
             with store.making_batch():
                 check()
                 batch = planner.adopt(hidden, _read_checkout(start))
-        if execution.configuration.settings.index.build == "run":
+        if execution.builds_index:
             _index_batch(store, batch, listener)
         return _import_result(store, batch, "new", task)
 
@@ -158,17 +159,15 @@ def _read_checkout(batch: BatchDir) -> Checkout:
     return Checkout(batch.about.commit, batch.about.is_clean)
 
 
-def _check_arguments(execution: ExecutionSettings, files: Sequence[bytes], form: str, task: str) -> None:
+def _check_arguments(execution: ExecutionSettings, files: Sequence[bytes], task: str) -> None:
     """Check the arguments of an import before anything is written. Raises InvalidInput."""
     catalogue = execution.configuration.catalogue
-    if form not in IMPORT_FORMATS:
-        raise InvalidInput(f"unknown format {form!r}", hint=f"one of: {', '.join(IMPORT_FORMATS)}")
     if not TASK_NAME_PATTERN.match(task):
         raise InvalidInput(
             f"{task!r} is not a valid task name",
             hint="use at most 64 characters of a-z, 0-9, '-' and '_', starting with a letter",
         )
-    if task in catalogue.installed or task in catalogue.custom_locations:
+    if task in catalogue.installed or task in catalogue.locations:
         raise InvalidInput(f"{task} is the name of a built-in task", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
         subject = "the file has" if len(files) == 1 else "together, the files have"
@@ -176,7 +175,7 @@ def _check_arguments(execution: ExecutionSettings, files: Sequence[bytes], form:
 
 
 def _store_config(
-    store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, root: bytes | None
+    store: StoreDir, start: BatchDir, data: bytes, form: ReportFormat, root: bytes | None
 ) -> ImportConfig:
     """Store the file as an object. Return the configuration of the import task, which names the object.
 
@@ -225,7 +224,7 @@ def _make_import_planner(
     )
 
 
-def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_failed: bool) -> None:
+def _refuse_failed(batch: BatchDir, task: str, form: str, *, allow_failed: bool) -> None:
     """Raise an error if an import failed.
 
     Raises InvalidImport if the file is unreadable or reports a failure of its tool, and BatchIncomplete if the task

@@ -8,10 +8,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from codebatch.model.program_call import ProgramFailed
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, WorkEdge
 from codebatch.scheduling.inference.edges import CandidateEdge, InferenceTask, infer_edges, select_edges
-from codebatch.system.processes.programs import ProgramFailed, run_with_input
+from codebatch.system.processes.programs import run_with_input
 from codebatch.work.definition.commands import DefinedTask
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.tables import InferTable

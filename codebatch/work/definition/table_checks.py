@@ -45,6 +45,7 @@ _KEYS_OF_OTHER_PROGRAMS = {
 }
 """Keys that other programs use, each with the key of work files that has the same meaning."""
 _QUOTE_HINT = 'quote text values: "3.10" is text, 3.10 is a number'
+_RECORDS_HINT = "to record the findings of a linter, write [tasks.X] command = […] in codebatch.toml"
 _VALUE_CHARACTERS_SHOWN = 60
 _SHOWN_INTEGER_MAX = 2**63
 
@@ -186,6 +187,8 @@ class TableChecker:
     def _report_unknown_key(self, place: TableLocation, kind: TableKind, key: str, value: object) -> None:
         if key in FUTURE_KEYS_BY_KIND[kind]:
             self._problems.add(f"{place} sets {key!r}, which this version does not support yet")
+        elif key == "records" and kind in ("task", "defaults"):
+            self._problems.add(f"{place} sets 'records', but commands of a task list have no records", _RECORDS_HINT)
         elif kind == "defaults" and key in self._fields["task"]:
             self._problems.add(f"{place} sets {key!r}, which is allowed only in a task", "set it in a task: [tasks.…]")
         elif kind == "task" and isinstance(value, dict):

@@ -286,7 +286,7 @@ FUTURE_SETTINGS = frozenset({
     "trees",
 })  # fmt: skip
 FUTURE_TASK_KEYS = frozenset({
-    "records", "isolation",
+    "isolation",
 })  # fmt: skip
 """Keys of a task that have no meaning yet and are reserved for later versions."""
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from codebatch.model.text.instants import parse_instant
+from codebatch.model.text.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 from codebatch.model.work.command import Command, RetryRule
-from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 from codebatch_workers.commands.attempt import AttemptResult
 
 RATE_LIMIT_SECONDS = 60.0

@@ -13,10 +13,11 @@ import msgspec
 from codebatch.errors import StoreError
 from codebatch.model.outcome import CommandReport
 from codebatch.model.text.color_codes import strip_color_codes
+from codebatch.model.text.json_pointers import pointer_steps, resolve_steps
+from codebatch.model.text.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 from codebatch.model.work.command import Command
 from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, ReportedQuestion
 from codebatch.system.files.files import StoreFiles
-from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
 RESULT_BYTES_MAX = 256 * 1024
 """The maximum size of the end of the output in which reports, `retry_if` and `wait_if` are searched, in bytes."""
@@ -24,7 +25,6 @@ RESULT_BYTES_MAX = 256 * 1024
 RESULT_TEXT_CHARACTERS_MAX = 2_000
 _SESSION_CHARACTERS_MAX = 200
 _OBJECTS_TRIED_MAX = 100
-_POINTER_PART = re.compile("/([^/]*)")
 
 
 class AttemptEnding(msgspec.Struct, frozen=True):
@@ -136,17 +136,8 @@ def _last_object(output: bytes) -> object:
 
 def _resolve_pointer(document: object, pointer: str) -> object:
     """Return the value at a JSON pointer (RFC 6901). If there is none or the pointer is empty, return None."""
-    if not pointer:
-        return None
-    for step in _POINTER_PART.findall(pointer):
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(document, dict):
-            document = document.get(name)
-        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
-            document = document[int(name)]
-        else:
-            return None
-    return document
+    value = resolve_steps(document, pointer_steps(pointer)) if pointer else None
+    return None if value is msgspec.UNSET else value
 
 
 def _as_number(value: object) -> float | None:

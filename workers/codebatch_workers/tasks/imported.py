@@ -6,39 +6,27 @@ numbers of excluded findings (`ExcludedRecords`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from codebatch.interchange.checkstyle import read_checkstyle
-from codebatch.interchange.jsonl import read_jsonl
-from codebatch.interchange.rdjson import read_rdjson
+from codebatch.interchange.report_formats import read_report
 from codebatch.interchange.reports import (
-    MESSAGE_CHARACTERS_MAX,
     ImportedFinding,
     ImportedReport,
     UnreadableReport,
     limit_findings,
 )
-from codebatch.interchange.sarif import read_sarif
-from codebatch.model.analysis.imports import ExcludedRecords, ImportConfig, ImportFormat, split_files
-from codebatch.model.entry import Entry
+from codebatch.model.analysis.imports import ExcludedRecords, ImportConfig, split_files
+from codebatch.model.analysis.report_formats import ReportFormat
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.tasks.imported_locations import LocationConverter
-from codebatch_workers.tasks.imported_paths import ReportedPaths
+from codebatch_workers.programs.report_paths import ReportedPaths
+from codebatch_workers.programs.report_records import convert_findings
 
 EXAMPLES_MAX = 5
 _EXAMPLE_CHARACTERS_MAX = 500
-_ELLIPSIS = "…"
-
-_READER_BY_FORMAT: Mapping[ImportFormat, Callable[[bytes], ImportedReport]] = {
-    "checkstyle": read_checkstyle,
-    "jsonl": read_jsonl,
-    "rdjson": read_rdjson,
-    "sarif": read_sarif,
-}
 
 
 def create(environment: TaskEnvironment[ImportConfig]) -> ImportTask:
@@ -58,9 +46,7 @@ class ImportTask:
     def run_project(self, project: Project) -> list[Diagnostic]:
         """Return the findings in files of the batch, by path. Raises UnreadableReport or ObjectMissing."""
         assert self._config.format, "what is planned is configured"
-        report = _read_reports(
-            _READER_BY_FORMAT[self._config.format], split_files(self._read_object(self._config.object))
-        )
+        report = _read_reports(self._config.format, split_files(self._read_object(self._config.object)))
         files = {entry.path: entry for entry in project.files}
         paths = ReportedPaths(files.keys(), self._config.root)
         findings_by_path: dict[bytes, list[ImportedFinding]] = {}
@@ -78,7 +64,7 @@ class ImportTask:
         records = [
             record
             for path in sorted(findings_by_path)
-            for record in self._convert_findings(project, files[path], findings_by_path[path])
+            for record in convert_findings(project.source(files[path]), findings_by_path[path], task=self._name)
         ]
         excluded = ExcludedRecords(
             unknown_files=unknown_files,
@@ -90,27 +76,8 @@ class ImportTask:
         self.report = msgspec.json.encode(excluded).decode()
         return records
 
-    def _convert_findings(self, project: Project, entry: Entry, reported: list[ImportedFinding]) -> list[Diagnostic]:
-        file = project.source(entry)
-        path, path_b64 = file.path_fields
-        locations = LocationConverter(file)
-        records = [
-            Diagnostic(
-                path=path,
-                path_b64=path_b64,
-                **location._asdict(),
-                severity=finding.severity,
-                code=finding.code or self._name,
-                message=_shorten_message(finding.message),
-                tool=finding.tool or self._name,
-            )
-            for finding in reported
-            if (location := locations.find(finding)) is not None
-        ]
-        return sorted(records, key=lambda record: (record.line, record.column))
 
-
-def _read_reports(read: Callable[[bytes], ImportedReport], files: Sequence[bytes]) -> ImportedReport:
+def _read_reports(form: ReportFormat, files: Sequence[bytes]) -> ImportedReport:
     """Read several report files, and return their content as one report.
 
     Raises UnreadableReport. If there are several files, the message contains the number of the file that could not be
@@ -119,7 +86,7 @@ def _read_reports(read: Callable[[bytes], ImportedReport], files: Sequence[bytes
     reports: list[ImportedReport] = []
     for number, data in enumerate(files, 1):
         try:
-            reports.append(read(data))
+            reports.append(read_report(form, data))
         except UnreadableReport as error:
             raise UnreadableReport(
                 f"file {number} of {len(files)}: {error}" if len(files) > 1 else str(error)
@@ -129,12 +96,6 @@ def _read_reports(read: Callable[[bytes], ImportedReport], files: Sequence[bytes
         dismissed=sum(report.dismissed for report in reports),
         has_failed=any(report.has_failed for report in reports),
     )
-
-
-def _shorten_message(message: str) -> str:
-    if len(message) <= MESSAGE_CHARACTERS_MAX:
-        return message
-    return message[: MESSAGE_CHARACTERS_MAX - 1] + _ELLIPSIS
 
 
 def _display_path(path: str | bytes) -> str:

@@ -10,7 +10,8 @@ from io import BytesIO
 from itertools import accumulate
 from typing import NamedTuple
 
-from codebatch.interchange.reports import ColumnUnit, ImportedFinding, ImportedSpan
+from codebatch.interchange.reports import ImportedFinding, ImportedSpan
+from codebatch.model.analysis.report_formats import ColumnUnit
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
