@@ -294,6 +294,15 @@ def test_tree_release_changes_no_result() -> None:
     assert (file.has_syntax_error, file.utf8, file.position(4), file.captures.keys()) == before
 
 
+def test_tree_release_frees_every_node() -> None:
+    """Nodes keep their tree in memory. A worker releases files long before it frees them, so a unit would grow."""
+    file = source("a.py", "def f(): pass\n")
+    nodes = file.derived(lambda file: set(file.captures["def.function"]))
+    references = sys.getrefcount(nodes)
+    file.release()
+    assert sys.getrefcount(nodes) < references
+
+
 @pytest.mark.parametrize(
     ("content", "lines"), [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\rb", 1)]
 )

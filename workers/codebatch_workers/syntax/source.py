@@ -468,7 +468,7 @@ class SourceFile:
         for narrower in self._restricted_files.values():
             narrower.release()
         for name in (
-            "_derived",
+            "_derived_values",
             "captures",
             "tree",
             "_tree_text",
