@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from codebatch.model.entry import path_fields
-from codebatch.model.record import Diagnostic, Edge, File, Metric, Record, Symbol
+from codebatch.model.record import Diagnostic, Edge, File, Metric, Names, Record, Symbol
 from codebatch.query.filters.filters import RecordFilter
 
 TEXTS = ["f", "F", "fg", 'f"', "f\\", "f\n", "\x01", "Ä", "K", "", "kind", "*"]
@@ -27,7 +27,7 @@ filter_paths = st.sampled_from(
 def records(draw: st.DrawFn) -> Record:
     path, path_b64 = path_fields(draw(paths))
     text, line = draw(texts), draw(st.integers(1, 2))
-    kind = draw(st.sampled_from(["file", "diagnostic", "metric", "symbol", "edge"]))
+    kind = draw(st.sampled_from(["file", "diagnostic", "metric", "symbol", "names", "edge"]))
     match kind:
         case "file":
             lang = draw(texts)
@@ -46,6 +46,8 @@ def records(draw: st.DrawFn) -> Record:
                 path=path, path_b64=path_b64, name=text, symbol_type="function", qualified=text, scope=draw(texts),
                 line=line, column=1, end_line=line, end_column=1, parameters=(draw(texts),),
             )  # fmt: skip
+        case "names":
+            return Names(path=path, path_b64=path_b64, names=(text,), lines=(line,))
         case _:
             target = f"{draw(texts)}.{text}"
             return Edge(path=path, path_b64=path_b64, edge_type="calls", source="", target=target, line=line)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.analysis.record_counting import count_lines
-from codebatch.model.record import Record
+from codebatch.model.record import Names, Record
 from codebatch.query.answers.counting import count_from_totals, count_records
 from codebatch.query.fields import NO_LANGUAGES
 from codebatch.query.filters.decoding import decode_records, make_record_counter
@@ -21,7 +21,10 @@ from codebatch.query.sources.records import BatchRecords
 from tests.index.batches import diagnostic, make_saying, make_store
 from tests.query.generated import filters, records
 
-FIELDS = ["kind", "severity", "code", "lang", "path", "dir", "name", "line", "parameters", "visibility", "value"]
+FIELDS = [
+    "kind", "severity", "code", "lang", "path", "dir", "name", "line", "parameters", "visibility", "value",
+    "lines", "names",
+]  # fmt: skip
 count_filters = st.builds(
     RecordFilter,
     kinds=st.lists(st.sampled_from(["file", "diagnostic", "edge"]), max_size=2).map(tuple),
@@ -110,3 +113,8 @@ def test_shards_are_not_read_if_their_totals_suffice(tmp_path: Path) -> None:
     assert not [*records.iter_records("symbols", RecordFilter(severities=("info",), codes=("a",)))]
     with pytest.raises(StoreCorrupt):
         count_records(records, ("symbols",), errors, "path")
+
+
+def test_records_are_counted_by_lists_of_numbers_and_of_texts() -> None:
+    lines = _lines([Names(path="a", names=("x",), lines=(1, 2))] * 3)
+    assert list(make_record_counter(("lines", "names"))(lines)) == [({"lines": [1, 2], "names": ["x"]}, 3)]

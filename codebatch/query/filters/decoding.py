@@ -16,7 +16,7 @@ from codebatch.query.fields import JsonRecord
 
 T = TypeVar("T")
 
-_FieldValue = str | int | float | bool | tuple[str, ...] | None
+_FieldValue = str | int | float | bool | tuple[str | int, ...] | None
 """The types of values in records. Lists are decoded as tuples, which are hashable."""
 
 RecordCounter = Callable[[bytes], Iterable[tuple[JsonRecord, int]]]
