@@ -136,6 +136,7 @@ def _trees(draw: st.DrawFn) -> list[list[int]]:
 @given(_trees())
 @example([[int(line) for line in "101010100010101010001010001010"]])
 @example([[int(line) for line in "00101000101000101010100010101010"]])
+@example([[*range(11)], [*range(10), 20], [21, *range(1, 11)]])
 @settings(max_examples=300, deadline=None)
 def test_duplicate_blocks_match_the_definition(files: list[list[int]]) -> None:
     expected = Definition(files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 # A block is plain data if at least this share of its lines are values or imports.
 _DATA_LINES_SHARE_MIN = 0.9
@@ -31,28 +31,28 @@ _IMPORT_LIST_END = re.compile(rb"[})]+(?:;|from[\"'].*)?\Z")
 
 def is_plain_data(lines: Sequence[bytes]) -> bool:
     """Return whether nearly all code lines are imports, or values without names."""
-    plain = sum(map(_is_value_line, lines)) + _count_imports(lines)
-    return plain >= _DATA_LINES_SHARE_MIN * len(lines)
+    plain_min = _DATA_LINES_SHARE_MIN * len(lines)
+    plain = len(lines)
+    for is_import, line in zip(_mark_imports(lines), lines, strict=True):
+        plain -= not is_import and not _is_value_line(line)
+        if plain < plain_min:
+            return False
+    return True
 
 
 def _is_value_line(line: bytes) -> bool:
     if b"=" in line and line.endswith(_LIST_ELEMENT_ENDS):
         line = _KEY_BEFORE_VALUE.sub(b"", line)
-    return not _DATA_TOKEN.sub(b"", line)
+    return _DATA_TOKEN.match(line) is not None and not _DATA_TOKEN.sub(b"", line)
 
 
-def _count_imports(lines: Sequence[bytes]) -> int:
-    """Return the number of lines that belong to imports. Lines that are also values are not counted.
-
-    An import can extend over several lines, up to its closing bracket.
-    """
-    count = 0
+def _mark_imports(lines: Iterable[bytes]) -> Iterator[bool]:
+    """Yield for each line whether it belongs to an import. An import can extend over several lines."""
     is_in_list = False
     for line in lines:
         if is_in_list and (_IMPORTED_NAME.match(line) or _IMPORT_LIST_END.match(line)):
             is_in_list = _IMPORT_LIST_END.match(line) is None
-            count += not _is_value_line(line)
+            yield True
             continue
         is_in_list = _IMPORT_LIST_START.match(line) is not None
-        count += (is_in_list or _IMPORT_LINE.match(line) is not None) and not _is_value_line(line)
-    return count
+        yield is_in_list or _IMPORT_LINE.match(line) is not None

@@ -27,9 +27,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, compress, groupby, pairwise
+from itertools import accumulate, chain, compress, groupby, pairwise, repeat
+from operator import sub
 from zlib import DEFLATED, compressobj, decompress
 
 import msgspec
@@ -196,6 +197,18 @@ def _mark_values_in(part: int, stretch: bytes) -> bytes:
     return stretch.translate(bytes(value == part for value in range(256)))
 
 
+def _group_places(values: Iterable[int], places: Iterable[int]) -> Iterable[Sequence[int]]:
+    """Return the places of each value, ascending."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    deque(map(list.append, map(groups.__getitem__, values), places), maxlen=0)
+    return groups.values()
+
+
+def _has_near_places(places: Sequence[int]) -> bool:
+    """Return whether windows at two consecutive places overlap."""
+    return len(places) > 2 and min(map(sub, places[1:], places)) < LINES_MIN
+
+
 class _WindowClasses:
     """The classes of equal windows.
 
@@ -220,21 +233,27 @@ class _WindowClasses:
         self._class_of.frombytes(bytes(self._class_of.itemsize * len(windows)))
         is_repeated = mark_repeated_values(windows)
         places = array("I", compress(range(len(windows)), is_repeated))
-        parts, part_of = _split_values(array("q", compress(windows, is_repeated)))
+        repeated_windows = array("q", compress(windows, is_repeated))
+        parts, part_of = _split_values(repeated_windows)
         for part in range(parts):
-            sorted_places = sorted(compress(places, _mark_values_in(part, part_of)), key=windows.__getitem__)
-            for _, members in groupby(sorted_places, windows.__getitem__):
-                self._add_window_class(list(members))
+            marks = _mark_values_in(part, part_of)
+            self._add_classes(_group_places(compress(repeated_windows, marks), compress(places, marks)))
 
-    def _add_window_class(self, members: Sequence[int]) -> None:
-        """Add a class for equal windows at the places `members`, unless the windows are part of a table."""
-        if any(place - before < LINES_MIN for before, place in pairwise(members)):
-            return
-        number = len(self._ends)
-        self._members.extend(members)
-        self._ends.append(len(self._members))
-        for place in members:
-            self._class_of[place] = number
+    def _add_classes(self, groups: Iterable[Sequence[int]]) -> None:
+        """Add a class for each group of places of equal windows, unless the windows are part of a table."""
+        classes = [places for places in groups if places[1] - places[0] >= LINES_MIN and not _has_near_places(places)]
+        numbers = range(len(self._ends), len(self._ends) + len(classes))
+        # All loops over places run in C, because there are as many places as lines.
+        for_each_place = map(
+            self._class_of.__setitem__,
+            chain.from_iterable(classes),
+            chain.from_iterable(map(repeat, numbers, map(len, classes))),
+        )
+        deque(for_each_place, maxlen=0)
+        self._ends.extend(
+            accumulate(map(len, classes[1:]), initial=len(self._members) + len(classes[0])) if classes else ()
+        )
+        self._members.extend(chain.from_iterable(classes))
 
     def _class_members(self, number: int) -> Sequence[int]:
         return self._members[self._ends[number - 1] : self._ends[number]] if number else ()
@@ -245,16 +264,15 @@ class _WindowClasses:
         A class is skipped if each of its windows directly follows a window of one other class, because the runs are the
         same.
         """
-        is_fresh = bytearray(len(self._class_of))
-        for number in range(1, len(self._ends)):
-            members = self._class_members(number)
-            before = self._class_members(self._class_of[members[0] - 1])
-            if len(before) != len(members) or any(
-                place - first != 1 for first, place in zip(before, members, strict=True)
-            ):
-                for place in members:
-                    is_fresh[place] = True
-        return compress(range(len(is_fresh)), is_fresh)
+        is_unexamined = bytearray(len(self._class_of))
+        before = list(map(self._class_of.__getitem__, map(sub, self._members, repeat(1))))
+        sizes = [0, *map(sub, self._ends[1:], self._ends)]
+        for start, end in pairwise(self._ends):
+            # If all places before the members are in one class of the same size, they are all members of that class.
+            if sizes[before[start]] != end - start or before[start:end].count(before[start]) != end - start:
+                for place in self._members[start:end]:
+                    is_unexamined[place] = True
+        return compress(range(len(is_unexamined)), is_unexamined)
 
     def next_places(self, place: int) -> Sequence[int]:
         """Return the next places, at most _NEIGHBOURS, of windows that equal the window at `place`."""
