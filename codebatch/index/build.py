@@ -43,7 +43,7 @@ from codebatch.index.terms import (
     terms_path,
     write_terms,
 )
-from codebatch.index.word_build import WordBuilder
+from codebatch.index.word_build import PieceReader, WordBuilder, read_no_piece
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
 from codebatch.protocol.record_frames import iter_frames
@@ -152,15 +152,17 @@ def build_generation(
     *,
     rebuilds: bool,
     snapshot: Snapshot | None = None,
+    read_piece: PieceReader = read_no_piece,
 ) -> IndexBuildStats:
     """Build the index of a batch from its merged outputs and files, and make it the current index of the batch.
 
     On return it is on disk. If `rebuilds` is set, the index is built from the records and files alone: older indexes
-    and terms files are not read. `snapshot` is the snapshot of the batch, if the caller already has it. The caller
-    holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
+    and terms files are not read. `snapshot` is the snapshot of the batch, if the caller already has it.
+    `read_piece` returns word segments that other processes have built. The caller holds the shared lock of the store
+    (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
     """
     shards = _IndexedShards(store, outputs, on_skipped, rebuilds=rebuilds)
-    words = WordBuilder(store, batch, on_skipped, snapshot)
+    words = WordBuilder(store, batch, on_skipped, snapshot, read_piece)
     base = None if rebuilds else find_base(store, (batch.id, *batch.about.bases), shards.shard_indexes)
     try:
         return _build_on_base(store, batch, shards, words, base, reuses=not rebuilds)

@@ -3,7 +3,7 @@
 The contents of a batch are divided into segments. Segments of older indexes are linked if most of their contents are
 still needed. Contents that no linked segment has are read and go into new segments. So that there are few segments, a
 new segment takes the contents of linked segments that are not much larger. So each content is read again only a few
-times, however many batches follow.
+times, however many batches follow. Other processes may have built the segments of some ranges of contents already.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import contextlib
 import operator
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from codebatch.errors import ObjectMissing, StoreCorrupt, StoreError
-from codebatch.index.generations import ContentTable, WordLayer, WordSegment, read_newest
+from codebatch.index.generations import ContentTable, WordLayer, WordSegment, is_indexed, read_newest
 from codebatch.index.terms import little_endian
+from codebatch.index.word_ranges import NewSegment, build_segments, decode_piece, divide_contents, piece_name
 from codebatch.index.word_reader import NOT_INDEXED, SegmentReader, encode_place
-from codebatch.index.word_segments import CONTENTS_MAX, SegmentBuilder, group_size
-from codebatch.index.words import INDEXED_BYTES_MAX, add_content_words, content_key, is_notebook, without_numbers
+from codebatch.index.word_segments import CONTENTS_MAX
+from codebatch.index.words import add_content_words, content_key, is_notebook, without_numbers
 from codebatch.model.entry import Entry
 from codebatch.model.plan import plan_items
 from codebatch.store import layout
@@ -31,14 +31,20 @@ from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapsho
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback
 from codebatch.store.objects.frames import compress_frame
-from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.sharing import hardlink_or_copy
 from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.files.files import StoreFiles
-from codebatch.system.processes.garbage_collector import collector_paused
 
 _GROWTH = 2
 """A new segment takes the contents of linked segments that have at most this many times as many contents."""
+
+
+PieceReader = Callable[[str], "bytes | None"]
+"""A function that returns the piece with a name, or None if there is no such piece."""
+
+
+def read_no_piece(_name: str) -> None:
+    """Return None. This function is used if no other process builds pieces."""
 
 
 class WordBuildStats(msgspec.Struct, frozen=True):
@@ -63,6 +69,16 @@ def batch_items(store: StoreDir, batch: BatchDir, snapshot: Snapshot | None = No
     return plan_items((snapshot or load_batch_snapshot(store, batch)).entries, batch.about.paths)
 
 
+def unindexed_ranges(store: StoreDir, batch: BatchDir, snapshot: Snapshot) -> list[list[Entry]]:
+    """Return the ranges of contents that the first index of a batch divides its contents into.
+
+    Return no ranges if this batch or one of its bases has an index, because its segments will probably be linked.
+    """
+    if any(is_indexed(store, batch_id) for batch_id in (batch.id, *batch.about.bases)):
+        return []
+    return divide_contents(_by_path(_entries_by_key(batch_items(store, batch, snapshot)).values()))
+
+
 def iter_item_words(store: StoreDir, batch: BatchDir) -> Iterator[tuple[int, set[bytes]]]:
     """Yield the number and the words of an item with each content that is not missing. Raises StoreCorrupt."""
     items = {content_key(entry): (item, entry) for item, entry in enumerate(batch_items(store, batch))}
@@ -79,9 +95,15 @@ class WordBuilder:
     """A builder of the words of an index. `stats` describes what it has built."""
 
     def __init__(
-        self, store: StoreDir, batch: BatchDir, on_skipped: SkipCallback, snapshot: Snapshot | None = None
+        self,
+        store: StoreDir,
+        batch: BatchDir,
+        on_skipped: SkipCallback,
+        snapshot: Snapshot | None = None,
+        read_piece: PieceReader = read_no_piece,
     ) -> None:
         """Prepare to index the files of a batch. If the snapshot of the batch is given, it is not read again."""
+        self._read_piece = read_piece
         self._store = store
         self._batch = batch
         self._on_skipped = on_skipped
@@ -101,22 +123,32 @@ class WordBuilder:
         except StoreCorrupt as error:
             self._on_skipped(error.message)
             return None
-        keys = list(map(content_key, items))
-        entries = dict(zip(reversed(keys), reversed(items), strict=True))
+        entries = _entries_by_key(items)
         old = _old_segments(store, (batch.id, *batch.about.bases), entries.keys()) if reuses else []
         segments = _SegmentList(building)
-        for segment in _segments_to_link(old, len(entries)):
-            hardlink_or_copy(store.files, segment.path, segments.add(segment.about, segment.keys))
+        for linked in _segments_to_link(old, len(entries)):
+            hardlink_or_copy(store.files, linked.path, segments.add(linked.about, linked.keys))
         places = segments.places
         reused = len(places.keys() & entries.keys())
-        missing = [entry for key, entry in sorted(entries.items(), key=_path_of_pair) if key not in places]
+        missing = _by_path(entry for key, entry in entries.items() if key not in places)
         new_bytes = 0
-        for about, new_keys, data in _new_segments(store.objects(), missing):
-            store.files.write_new(segments.add(about, new_keys), data)
-            new_bytes += len(data)
+        for segment in self._new_segments(missing):
+            store.files.write_new(segments.add(segment.about, segment.keys), segment.data)
+            new_bytes += len(segment.data)
+        keys = map(content_key, items)
         table = _write_content_table(store.files, building, [places.get(key, NOT_INDEXED) for key in keys])
         self.stats = WordBuildStats(len(places.keys() & entries.keys()), reused, new_bytes)
         return WordLayer(segments=tuple(segments.segments), contents=table)
+
+    def _new_segments(self, entries: Iterable[Entry]) -> Iterator[NewSegment]:
+        objects = self._store.objects()
+        for entries_of_range in divide_contents(entries):
+            piece = self._read_piece(piece_name(entries_of_range))
+            with contextlib.suppress(ValueError):
+                if piece is not None:
+                    yield from decode_piece(piece)
+                    continue
+            yield from build_segments(objects, entries_of_range)
 
 
 class _SegmentList:
@@ -136,8 +168,13 @@ class _SegmentList:
         return self._building / layout.index_words_name(len(self.segments) - 1)
 
 
-def _path_of_pair(pair: tuple[bytes, Entry]) -> bytes:
-    return pair[1].path
+def _entries_by_key(items: Sequence[Entry]) -> dict[bytes, Entry]:
+    """Return the first item with each content, by the key of the content."""
+    return {content_key(item): item for item in reversed(items)}
+
+
+def _by_path(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=operator.attrgetter("path"))
 
 
 def _old_segments(store: StoreDir, batch_ids: Iterable[str], needed: Iterable[bytes]) -> list[_OldSegment]:
@@ -177,47 +214,6 @@ def _segments_to_link(old: Sequence[_OldSegment], contents: int) -> list[_OldSeg
         linked.remove(segment)
         new += len(segment.needed)
     return linked
-
-
-def _new_segments(
-    objects: ObjectStore, entries: Sequence[Entry]
-) -> Iterator[tuple[WordSegment, Sequence[bytes], bytes]]:
-    """Yield segments with the contents of entries: each segment, its keys, and the bytes of its file.
-
-    Missing and large contents are left out.
-    """
-    readable = _readable_contents(objects, entries)
-    left = len(entries)
-    while left > 0:
-        builder = SegmentBuilder(group_size(min(left, CONTENTS_MAX)))
-        with collector_paused():
-            while not builder.is_full and (slot := _read_slot(readable, builder.group)):
-                builder.add_slot(*slot)
-            if not builder.keys:
-                return
-            about, data = builder.encode()
-        yield about, builder.keys, data
-        left -= len(builder.keys)
-
-
-def _read_slot(readable: Iterator[tuple[Entry, bytes]], group: int) -> tuple[list[bytes], set[bytes]] | None:
-    """Return the keys and the words of the next contents, or None if there are none."""
-    keys: list[bytes] = []
-    words: set[bytes] = set()
-    for entry, data in islice(readable, group):
-        keys.append(content_key(entry))
-        add_content_words(words, data, in_notebook=is_notebook(entry.path))
-    return (keys, words) if keys else None
-
-
-def _readable_contents(objects: ObjectStore, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
-    for entry in entries:
-        if entry.size <= INDEXED_BYTES_MAX:
-            try:
-                data = objects.read(entry.object, entry.size)
-            except ObjectMissing:
-                continue
-            yield entry, data
 
 
 def _write_content_table(files: StoreFiles, building: Path, places: Sequence[int]) -> ContentTable:

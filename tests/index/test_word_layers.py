@@ -140,7 +140,7 @@ def test_an_unchanged_batch_links_all_segments(store: StoreDir) -> None:
 
 
 def test_large_trees_have_several_segments(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codebatch.index.word_build.CONTENTS_MAX", 16)
+    monkeypatch.setattr("codebatch.index.word_ranges.CONTENTS_MAX", 16)
     monkeypatch.setattr("codebatch.index.word_segments.SLOTS_MAX", 4)
     batch = _make(store, 0, _make_tree(50))
     assert [contents for _, contents in _segments(store, batch)] == [16, 16, 16, 2]
@@ -149,7 +149,7 @@ def test_large_trees_have_several_segments(store: StoreDir, monkeypatch: pytest.
 
 
 def test_missing_and_large_contents_are_always_read(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codebatch.index.word_build.INDEXED_BYTES_MAX", 1000)
+    monkeypatch.setattr("codebatch.index.word_ranges.INDEXED_BYTES_MAX", 1000)
     tree = {**_make_tree(20), b"large.py": b"x" * 1001}
     batch = _make_without(store, 0, tree)
     for path in (store.root / "objects").glob("*.pack"):

@@ -8,7 +8,7 @@ from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
 from codebatch.index.build import build_generation, decode_shard_terms
 from codebatch.index.generations import index_hint
 from codebatch.index.read import BatchIndex, open_index
-from codebatch.index.word_build import iter_item_words
+from codebatch.index.word_build import PieceReader, iter_item_words, read_no_piece
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
@@ -50,15 +50,24 @@ def build_index(
     rebuilds: bool = False,
     note: NoteCallback = ignore_note,
     snapshot: Snapshot | None = None,
+    read_piece: PieceReader = read_no_piece,
 ) -> IndexAnswer:
     """Build the index of a merged batch. It replaces an older index. On return it is durable.
 
     With `rebuilds`, cached data of older indexes is not reused. `note` receives notes about damage. `snapshot` is
-    the snapshot of the batch, if the caller already has it. Raises BatchIncomplete if the batch has no merged results,
-    StoreCorrupt or StoreUnwritable.
+    the snapshot of the batch, if the caller already has it. `read_piece` returns word segments that other processes
+    have built. Raises BatchIncomplete if the batch has no merged results, StoreCorrupt or StoreUnwritable.
     """
     with store.writing():
-        built = build_generation(store, batch, _require_outputs(batch), note, rebuilds=rebuilds, snapshot=snapshot)
+        built = build_generation(
+            store,
+            batch,
+            _require_outputs(batch),
+            note,
+            rebuilds=rebuilds,
+            snapshot=snapshot,
+            read_piece=read_piece,
+        )
     return IndexAnswer(batch_id=batch.id, **built._asdict())
 
 
