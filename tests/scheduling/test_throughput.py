@@ -161,6 +161,11 @@ def test_worker_that_commits_counts_as_working() -> None:
     assert throughput.workers_worth(3.0, 3) == 4
 
 
+def test_rounded_cost_of_no_work_is_accepted_before_any_progress() -> None:
+    throughput = WorkerThroughput({}, {}, 0.0)
+    assert throughput.workers_worth(-1e-12, 3) == 3
+
+
 def test_start_limit_bounds_concurrent_starts() -> None:
     session = _session(1000, jobs=8, starts_max=3)
     _warm_up(session)

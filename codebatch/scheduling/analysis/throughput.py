@@ -89,7 +89,8 @@ class WorkerThroughput:
             cost += self._costs[unit.shard][unit.end] - self._costs[unit.shard][position]
             items += max(1, unit.end - position)
         share = self._cost_worth_a_worker()
-        return items if items * share <= cost else min(items, max(1, math.ceil(cost / share)))
+        # Sums of costs are rounded, so the cost of no work can be slightly negative.
+        return items if items * share <= max(0.0, cost) else min(items, max(1, math.ceil(cost / share)))
 
     def unit_end_in_time(self, worker: WorkerId) -> int | None:
         """Return the item at which a worker's unit should end, or None if the unit does not last too long.
