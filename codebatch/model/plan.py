@@ -89,15 +89,20 @@ class Plan(Document, frozen=True, kw_only=True):
 
     def needed_for(self, task: str) -> frozenset[str]:
         """Return a task and everything that it needs, directly or indirectly."""
-        needed = {task}
-        for planned in reversed(self.tasks):
-            if planned.name in needed:
-                needed.update(planned.needs)
-        return frozenset(needed)
+        return needed_tasks(self.tasks, task)
 
     def item_contexts(self, item: int) -> dict[str, bytes]:
         """Map the names of contexts to their values for an item. Contexts with an empty value are omitted."""
         return {name: value for name, table in self.contexts.items() if (value := table.values[table.items[item]])}
+
+
+def needed_tasks(tasks: Sequence[PlannedTask], task: str) -> frozenset[str]:
+    """Return a task and everything that it needs, directly or indirectly. `tasks` are in dependency order."""
+    needed = {task}
+    for planned in reversed(tasks):
+        if planned.name in needed:
+            needed.update(planned.needs)
+    return frozenset(needed)
 
 
 def visible_contexts(tasks: Sequence[PlannedTask]) -> dict[str, frozenset[str]]:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch.errors import InvalidConfiguration
 from codebatch.model.shard import PROJECT_PATH
+from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.model.text.quantities import count_text, percentage_of
 from codebatch.query.filters.filters import JsonRecord, RecordFilter, path_bytes
 from codebatch.query.filters.paths import PathFilter, PathPatterns
+from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.query.sources.records import BatchRecords
 
 if TYPE_CHECKING:
@@ -175,7 +177,7 @@ def emitting_tasks(catalogue: TaskCatalogue, tasks: Collection[str], kinds: Coll
 
 
 def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, kinds: Collection[str]) -> None:
-    """Raise InvalidInput for a kind of records that no task of the batch can emit.
+    """Raise TaskNotRun for a kind of records that no task of the batch can emit.
 
     If the batch has records of the kind, the slow loading of the task catalogue is avoided.
     """
@@ -184,12 +186,9 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
         if any(kind in piece.counts.kinds for piece in pieces):
             continue
         if not emitting_tasks(catalogue(), records.task_names, (kind,)):
-            raise InvalidInput(
-                f"no task of the batch produces records of kind {kind!r}",
-                hint=(
-                    f"the batch has the tasks {', '.join(records.task_names)}; "
-                    "the pipeline `full` has tasks for all kinds of records"
-                ),
+            raise task_not_run_error(
+                f"no task of the batch produces records of kind {kind!r}: it has only {', '.join(records.task_names)}",
+                emitting_tasks(catalogue(), BUILT_IN_TASKS, (kind,)),
             )
 
 

@@ -54,11 +54,17 @@ class ReportFiles:
     partly_parsed: int
 
 
+_TASK_BY_KIND = {"file": "parse", "metric": "analyze", "duplicate": "duplicates", "edge": "dependencies"}
+
+
 def emittable_kinds(batch: Batch) -> frozenset[str]:
-    """Return the kinds of records that a report uses and that the tasks of the batch can emit."""
-    catalogue = batch.question.catalogue
-    kinds = ("file", "metric", "diagnostic", "duplicate", "edge")
-    return frozenset(kind for kind in kinds if emitting_tasks(catalogue, batch.tasks, (kind,)))
+    """Return the kinds of records that a report uses and that the tasks of the batch can emit.
+
+    A report uses the findings of all tasks. It uses other records only of the built-in task that emits this kind.
+    """
+    kinds = {kind for kind, task in _TASK_BY_KIND.items() if task in batch.tasks}
+    findings = {"diagnostic"} if emitting_tasks(batch.question.catalogue, batch.tasks, ("diagnostic",)) else set()
+    return frozenset(kinds | findings)
 
 
 def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:

@@ -3,6 +3,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const { numbers, tree, in_all: inAll } = data;
+  const isMeasured = data.asked.includes("metric");
   const main = document.getElementById("main");
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -224,7 +225,7 @@
 
   const drawTree = () => {
     const part = section("tree", "Code by directory", "Each rectangle is a file, sized by lines of code. Choose a metric for the colour. Click a directory or press Enter to zoom in; press Escape to zoom out; use the arrow keys to move.");
-    if (!total.code[0]) return part.append(none("This batch contains no code files"));
+    if (!total.code[0]) return part.append(none(isMeasured ? "This batch contains no code files" : "The pipeline of this batch does not measure files"));
     const pick = el("select", {}, ...COLOURS.map((colour, place) => el("option", { value: place }, colour.name)));
     const crumbs = el("nav", { class: "crumbs", "aria-label": "Directory" });
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": "Treemap of the code" });
@@ -644,7 +645,8 @@
     const share = numbers.code ? (100 * numbers.duplicated) / numbers.code : 0;
     // [label, value, section, is known, verdict]
     const tiles = [
-      ["lines of code", comma(numbers.code), "tree", true], [`code files of ${comma(numbers.files)} files`, comma(numbers.code_files), "hotspots", true], ["functions", comma(numbers.functions), "functions", true],
+      ["files", comma(numbers.files), "tree", !isMeasured], ["lines of code", comma(numbers.code), "tree", isMeasured],
+      [`code files of ${comma(numbers.files)} files`, comma(numbers.code_files), "hotspots", isMeasured], ["functions", comma(numbers.functions), "functions", isMeasured],
       ["duplicated lines", numbers.code ? `${share.toFixed(1)} %` : "–", "copies", data.asked.includes("duplicate"), share > DUPLICATED_MAX ? `above ${DUPLICATED_MAX} %, a common limit` : ""],
       [inAll.cycles === 1 ? "import cycle" : "import cycles", comma(inAll.cycles), "directories", data.asked.includes("edge")],
       ...found.slice(0, 2).map(([severity, count]) => [`findings with severity ${severity}`, comma(count), "findings", true]),

@@ -7,6 +7,7 @@ import re
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.record import RECORD_KINDS
 from codebatch.model.task import PIPELINES
+from codebatch.operations.project.pipelines import find_pipeline
 from codebatch.plugins.entry_points import describe_task
 from codebatch.selftests.findings import SelftestFindings
 from codebatch.selftests.subject import SelftestSubject
@@ -20,7 +21,7 @@ _COMMAND_IN_HELP = re.compile(r"(?:^\s*|`)codebatch ([a-z][a-z-]*)", re.MULTILIN
 def check_program(subject: SelftestSubject, findings: SelftestFindings) -> None:
     """Check that all commands can be loaded, have help and the common options, and are in the answer of `api --json`.
 
-    Check also that every pipeline can be planned.
+    Check also that every pipeline can be planned, those of the configuration too.
     """
     try:
         commands = subject.commands
@@ -49,7 +50,14 @@ def check_program(subject: SelftestSubject, findings: SelftestFindings) -> None:
 
 
 def _check_pipelines(subject: SelftestSubject, findings: SelftestFindings) -> None:
-    catalogue = subject.execution.configuration.catalogue
+    configuration = subject.execution.configuration
+    catalogue = configuration.catalogue
+    for name in configuration.settings.pipelines:
+        findings.count_checked("pipelines")
+        try:
+            find_pipeline(configuration, name)
+        except InvalidConfiguration as error:
+            findings.add_failure(error.message, location=name, suggestion=error.hint)
     for pipeline in PIPELINES.values():
         findings.count_checked("pipelines")
         before: set[str] = set()

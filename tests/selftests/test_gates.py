@@ -104,6 +104,12 @@ def test_pipeline_that_cannot_be_planned_fails_api_complete(
     assert all(problem in failure.message for failure in result.failures), result.failures
 
 
+def test_invalid_pipeline_of_the_configuration_fails_api_complete(stored: Stored) -> None:
+    (stored.root / "tree" / "codebatch.toml").write_text("[pipelines.ci]\ntasks = ['lnt']\n")
+    (failure,) = stored.gate("api-complete").failures
+    assert failure.message.endswith("codebatch.toml:1: pipeline 'ci': unknown task 'lnt'")
+
+
 def test_self_test_that_writes_is_skipped_in_a_read_only_store(
     pristine: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import bisect
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise, product
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -139,6 +140,32 @@ class ReuseSource(msgspec.Struct, frozen=True):
                 search.commit(committer)
         return search.promised
 
+    def count_reusable(self, plan: Plan, items: PlanItems) -> dict[str, int]:
+        """Return how many results of each task `adopt_results` would take if the plan had no result yet.
+
+        Nothing is written. Whether shard files are damaged is not checked.
+        """
+        usable = [task for task in plan.tasks if self._is_usable(plan, task)]
+        file_tasks = [task for task in usable if task.scope == "file"]
+        current_items = None if self.snapshot is None or plan.paths else SnapshotItems(self.snapshot, items.entries)
+        visible = visible_contexts(plan.tasks)
+        found: dict[str, set[int]] = {task.name: set() for task in usable}
+        planned = len(items.entries) * sum(task.scope == "file" for task in plan.tasks)
+        bases = self._open_bases()
+        for base in bases:
+            if _needs_another_base(planned - sum(map(len, found.values())), planned):
+                with treating_damage_as_missing():
+                    for match in _match_tasks(base, file_tasks, items, visible, current_items):
+                        runs = _reusable_runs(match.places, match.results, base.id, match.task)
+                        found[match.task].update(item for run in runs for item in range(run.start, run.end))
+        counts = {task.name: len(found.get(task.name, ())) for task in plan.tasks}
+        for base, task in product(bases, usable):
+            with treating_damage_as_missing():
+                is_same = (base.plan.snapshot_digest, base.plan.shards) == (plan.snapshot_digest, plan.shards)
+                if task.scope == "project" and is_same and _has_project_result(base, plan, task):
+                    counts[task.name] = 1
+        return counts
+
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
         """Return whether results of a task may be reused.
 
@@ -147,8 +174,7 @@ class ReuseSource(msgspec.Struct, frozen=True):
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(planned) for planned in plan.tasks if planned.name in needed}
-        place = self.catalogue.custom_locations.get(task.name)
-        return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
+        return not self.catalogue.unkeyed_input(task.name) and keys.isdisjoint(self.untrusted)
 
     def _open_bases(self) -> list[ReuseBase]:
         bases: list[ReuseBase] = []
@@ -197,30 +223,15 @@ class _BaseSearch:
     @property
     def needs_another_base(self) -> bool:
         """Whether enough results are missing to read another base."""
-        missing = sum(self._open_pairs.values())
-        return missing > 0 and missing >= self._pairs * _MISS_SHARE_MIN
+        return _needs_another_base(sum(self._open_pairs.values()), self._pairs)
 
     def adopt_base_results(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
         """Take all missing results of file tasks that a base has. Raises StoreError if the base cannot be read."""
-        keys = {task.name: result_key(task) for task in base.plan.tasks}
-        same: dict[frozenset[str], list[int]] = {}
-        items = base.items(self._current_items)
-        for task in tasks:
-            if keys.get(task.name) != result_key(task):
-                continue
-            contexts = self._visible_contexts[task.name]
-            if contexts not in same:
-                same[contexts] = same_items(self._items, items, contexts)
-            base_results = [
-                base_result for base_result in base.task_results(task.name) if not base_result.uncovered_inputs
-            ]
-            missing_objects = base.items_with_missing_objects(task.name)
+        for match in _match_tasks(base, tasks, self._items, self._visible_contexts, self._current_items):
             for shard in self._plan.shards:
-                if (shard.id, task.name) in self._open_pairs:
-                    places = same[contexts][shard.start : shard.end]
-                    if missing_objects:
-                        places = [-1 if place in missing_objects else place for place in places]
-                    self._adopt_from_base(base, task.name, shard, places, base_results)
+                if (shard.id, match.task) in self._open_pairs:
+                    places = match.places[shard.start : shard.end]
+                    self._adopt_from_base(base, match.task, shard, places, match.results)
 
     def _adopt_from_base(
         self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], base_results: Sequence[BaseResults]
@@ -254,15 +265,7 @@ class _BaseSearch:
         """
         work = ProjectWork(task.name)
         needed = sorted(self._plan.needed_for(task.name) - {task.name})
-        known = {planned_task.name: planned_task.key for planned_task in base.plan.tasks}
-        if (
-            not self._plan.shards
-            or work.id in self._projects
-            or known.get(task.name) != task.key
-            or base.plan.paths != self._plan.paths
-            or any(not base.has_all_results(name) for name in (task.name, *needed))
-            or any(held.uncovered_inputs for name in (task.name, *needed) for held in base.task_results(name))
-        ):
+        if work.id in self._projects or not _has_project_result(base, self._plan, task):
             return
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
             # For a batch that is restricted to paths, changes of files outside these paths are unknown.
@@ -309,6 +312,61 @@ class _BaseSearch:
         while some := list(islice(more, _OUTCOMES_PER_COMMIT_MAX)):
             committer.adopt_outcomes(some)
         self._adopted.clear()
+
+
+def _needs_another_base(missing: int, planned: int) -> bool:
+    return missing > 0 and missing >= planned * _MISS_SHARE_MIN
+
+
+class _TaskMatch(NamedTuple):
+    """The reusable results of a file task in a base.
+
+    `places` maps each item of the plan to its index in the base, or to -1 if the base does not have the same item.
+    """
+
+    task: str
+    places: list[int]
+    results: list[BaseResults]
+
+
+def _match_tasks(
+    base: ReuseBase,
+    tasks: Sequence[PlannedTask],
+    items: PlanItems,
+    visible: Mapping[str, frozenset[str]],
+    current_items: SnapshotItems | None,
+) -> Iterator[_TaskMatch]:
+    """Yield the reusable results of each file task that the base has too. Raises StoreError."""
+    keys = {task.name: result_key(task) for task in base.plan.tasks}
+    same: dict[frozenset[str], list[int]] = {}
+    base_items = base.items(current_items)
+    for task in tasks:
+        if keys.get(task.name) != result_key(task):
+            continue
+        contexts = visible[task.name]
+        if contexts not in same:
+            same[contexts] = same_items(items, base_items, contexts)
+        places = same[contexts]
+        if missing_objects := base.items_with_missing_objects(task.name):
+            places = [-1 if place in missing_objects else place for place in places]
+        results = [base_result for base_result in base.task_results(task.name) if not base_result.uncovered_inputs]
+        yield _TaskMatch(task.name, places, results)
+
+
+def _has_project_result(base: ReuseBase, plan: Plan, task: PlannedTask) -> bool:
+    """Return whether a base has a complete result of a project task, of a plan with equal paths. Raises StoreError.
+
+    The snapshot of the base may differ.
+    """
+    needed = sorted(plan.needed_for(task.name))
+    known = {planned_task.name: planned_task.key for planned_task in base.plan.tasks}
+    return (
+        bool(plan.shards)
+        and known.get(task.name) == task.key
+        and base.plan.paths == plan.paths
+        and all(base.has_all_results(name) for name in needed)
+        and not any(held.uncovered_inputs for name in needed for held in base.task_results(name))
+    )
 
 
 def _result_start(result: BaseResults) -> int:

@@ -71,7 +71,7 @@ def run_snapshot_as(
                     store,
                     plan_of_snapshot,
                     sources=head.about.sources,
-                    bases=find_bases(store, head.about.sources, plan.pipeline),
+                    bases=find_bases(store, head.about.sources, plan.pipeline, tasks),
                     checkout=checkout,
                     at_ns=wall_ns(),
                     before=head.id,

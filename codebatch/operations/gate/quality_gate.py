@@ -43,6 +43,7 @@ from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
+from codebatch.query.completeness import check_kinds
 from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
@@ -118,11 +119,12 @@ class GateChecker(NamedTuple):
         """Compare HEAD with a base and evaluate conditions. If no base is given, one is chosen.
 
         Raises BatchIncomplete if the base has other tasks and cannot be analysed with the tasks of HEAD, or if no head
-        is given and the latest run is restricted to paths and of another tree. Raises InvalidInput, UnknownId, Stopped
-        or StoreError.
+        is given and the latest run is restricted to paths and of another tree. Raises TaskNotRun if no task of HEAD can
+        have findings. Raises InvalidInput, UnknownId, Stopped or StoreError.
         """
         newer = self._open_head(head)
         store, batch = newer.question.store, newer.question.batch
+        check_kinds(lambda: newer.question.catalogue, newer.question.records, ("diagnostic",))
         for condition in conditions:
             _check_metric(newer, condition.metric)
         chosen_base = (

@@ -33,6 +33,7 @@ from codebatch.query.completeness import tasks_completeness
 from codebatch.query.filters.arguments import refuse_numbers_below_one, refuse_unknown
 from codebatch.query.filters.filters import path_bytes
 from codebatch.query.filters.paths import PathFilter, PathPatterns
+from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.query.secondary_files import SecondaryCategory
 from codebatch.query.sources.records import BatchRecords
 
@@ -127,9 +128,8 @@ def find_hotspots(
     records, metric = question.records, _METRIC_BY_RANKING.get(by, by)
     for task in ("analyze", metric_task(metric)):
         if task not in records.task_names:
-            raise InvalidInput(
-                f"the batch has no results of the task {task!r}, which this ranking needs",
-                hint="to include this task, run: codebatch run --pipeline full PATH",
+            raise task_not_run_error(
+                f"the batch has no results of the task {task!r}, which this ranking needs", (task,)
             )
     history = read_churn(question)
     if history.changes is None and by == "churn":

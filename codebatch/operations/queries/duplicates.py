@@ -23,6 +23,7 @@ from codebatch.operations.queries.source_line import SourceLine, read_lines
 from codebatch.query.completeness import tasks_completeness
 from codebatch.query.filters.arguments import refuse_numbers_below_one
 from codebatch.query.filters.paths import PathFilter, PathPatterns
+from codebatch.query.missing_tasks import task_not_run_error
 
 PLACES_WITH_SOURCE_MAX = 2
 SOURCE_LINES_SHOWN_MAX = 200
@@ -86,10 +87,7 @@ def _longest_blocks(
     """
     records = question.records
     if "duplicates" not in records.task_names:
-        raise InvalidInput(
-            "the batch did not run the task duplicates",
-            hint="to include this task, run: codebatch run --pipeline full PATH",
-        )
+        raise task_not_run_error("the batch did not run the task duplicates", ("duplicates",))
     secondary = None if everything else question.non_production_files
     best = LongestBlocks(
         number,

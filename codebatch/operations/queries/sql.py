@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.operations.project.pipelines import current_pipelines_with
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.answers.sql_views import (
@@ -34,6 +36,7 @@ from codebatch.query.answers.sql_views import (
     views_in_statement,
 )
 from codebatch.query.completeness import Completeness, emitting_tasks, misses_required_files, tasks_completeness
+from codebatch.query.missing_tasks import pipelines_hint
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.results.outputs import current_outputs
 
@@ -244,7 +247,8 @@ def _views_completeness(question: BatchQuery, kinds: Sequence[str]) -> Completen
         return Completeness()
     for kind in kinds:
         if not emitting_tasks(catalogue, records.task_names, (kind,)):
-            question.note(f"no task of the batch produces records of kind {kind!r}")
+            hint = pipelines_hint(current_pipelines_with(emitting_tasks(catalogue, BUILT_IN_TASKS, (kind,))))
+            question.note(f"no task of the batch produces records of kind {kind!r}" + (f"; {hint}" if hint else ""))
     needed = emitting_tasks(catalogue, records.task_names, kinds)
     lacks = misses_required_files(lambda: catalogue, records, needed, kinds)
     return tasks_completeness(records, needed, reports_failures=kinds == ("failure",), lacks_files=lacks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codebatch.compare.rules import LINT_TASK
 from codebatch.model.analysis.imports import imported_objects
-from codebatch.model.task import PIPELINES
+from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.completeness import emitting_tasks
 from codebatch.query.filters.filters import RecordFilter
@@ -13,7 +13,6 @@ from codebatch.query.sources.records import BatchRecords
 OWN_TOOL = "codebatch"
 RUFF_TOOL = "ruff"
 
-_OWN_TASKS = frozenset(task for pipeline in PIPELINES.values() for task in pipeline.tasks)
 _FINDINGS_FILTER = RecordFilter(kinds=("diagnostic",))
 
 
@@ -23,7 +22,7 @@ def task_tools(records: BatchRecords, task: str) -> frozenset[str]:
     For a custom task, these are the task's own name and all tools that its findings name, but the task may report other
     tools too. For an import, these are only the tools that its findings name.
     """
-    if task in _OWN_TASKS:
+    if task in BUILT_IN_TASKS:
         return frozenset((OWN_TOOL, RUFF_TOOL) if task == LINT_TASK else (OWN_TOOL,))
     itself = () if task in imported_objects(records.plan.tasks) else (task,)
     return frozenset((*itself, *tools_in_findings(records, task)))
@@ -54,4 +53,4 @@ class ToolTasks:
         if task not in self._tools:
             self._tools[task] = task_tools(self._records, task)
         known = self._tools[task]
-        return tool in known or (task not in _OWN_TASKS and tool not in (OWN_TOOL, RUFF_TOOL) and known <= {task})
+        return tool in known or (task not in BUILT_IN_TASKS and tool not in (OWN_TOOL, RUFF_TOOL) and known <= {task})

@@ -8,7 +8,6 @@ from itertools import chain, pairwise
 
 import msgspec
 
-from codebatch.errors import InvalidInput
 from codebatch.index.keys import DEPENDENCY_TAG, TermLookup, make_key
 from codebatch.model.entry import display_path
 from codebatch.model.graph import can_close_cycle, strong_components
@@ -17,6 +16,7 @@ from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.sources.sources import ShardRecords
 
@@ -80,13 +80,10 @@ class BatchImports:
     def __init__(self, records: BatchRecords, *, is_exact: bool = False) -> None:
         """Wrap the records of a batch. With `is_exact`, imports with another resolution than `exact` are left out.
 
-        Raises InvalidInput if the batch did not run the task `dependencies`.
+        Raises TaskNotRun if the batch did not run the task `dependencies`.
         """
         if _DEPENDENCIES_TASK not in records.task_names:
-            raise InvalidInput(
-                "the batch did not run the task dependencies",
-                hint="to include this task, run: codebatch run --pipeline full PATH",
-            )
+            raise task_not_run_error("the batch did not run the task dependencies", (_DEPENDENCIES_TASK,))
         self._records = records
         self._resolutions = ("exact",) if is_exact else ("exact", "file", "name")
         self.all_imports: Mapping[str, Sequence[FileImport]] | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import TermLookup
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan, plan_items
@@ -21,6 +21,7 @@ from codebatch.model.task import task_name
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.query.fields import NO_LANGUAGES, FileLanguages, JsonRecord
 from codebatch.query.filters.filters import RecordFilter, decode_records, path_bytes
+from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.query.sources.narrowing import IndexNarrowing, index_lookups
 from codebatch.query.sources.read_counters import ReadCounters
 from codebatch.query.sources.source_choice import find_source
@@ -107,12 +108,16 @@ class BatchRecords:
     def choose_tasks(self, name: str | None) -> tuple[str, ...]:
         """Return the requested task in a tuple, or all tasks of the batch if `name` is None.
 
-        Raises InvalidInput if the batch did not run the task.
+        Raises TaskNotRun if the batch did not run the task.
         """
         if name is None:
             return self.task_names
         if task_name(name) not in self.task_names:
-            raise InvalidInput(f"the batch has no task {name!r}", hint=did_you_mean_text(name, self.task_names))
+            raise task_not_run_error(
+                f"the batch has no task {name!r}",
+                (task_name(name),),
+                hint=did_you_mean_text(name, self.task_names),
+            )
         return (task_name(name),)
 
     def counts(self, task: str) -> RecordCounts:
@@ -173,11 +178,9 @@ class BatchRecords:
 
     @cached_property
     def languages(self) -> FileLanguages:
-        """The language of each file with a result of `parse`. Raises InvalidInput if the batch did not run `parse`."""
+        """The language of each file with a result of `parse`. Raises TaskNotRun if the batch did not run `parse`."""
         if "parse" not in self.task_names:
-            raise InvalidInput(
-                "the batch did not run the task parse", hint="to include this task, run: codebatch run PATH"
-            )
+            raise task_not_run_error("the batch did not run the task parse", ("parse",))
         return {
             (None if file.path is UNSET else file.path, None if file.path_b64 is UNSET else file.path_b64): file.lang
             for file in self.files

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from os import fsdecode
 
-from codebatch.errors import NoBatch, UnknownId
+from codebatch.errors import NoBatch, StoreError, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path
 from codebatch.model.project import ProjectRoot
-from codebatch.model.task import PIPELINES
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import (
     BatchDir,
@@ -200,7 +199,8 @@ def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, on_skipped
 
     If another batch than `latest` is returned, `on_skipped` gets a message.
     """
-    covering = next((batch for batch in older if _covers_batch(batch, latest)), None)
+    tasks = _task_names(latest)
+    covering = next((batch for batch in older if _covers_batch(batch, latest, tasks)), None) if tasks else None
     if covering is not None and on_skipped is not None:
         paths = ", ".join(map(display_path, latest.about.paths))
         on_skipped(
@@ -210,14 +210,20 @@ def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, on_skipped
     return covering or latest
 
 
-def _covers_batch(batch: BatchDir, other: BatchDir) -> bool:
-    """Return whether a batch covers the whole source of `other`, has all its tasks, and has merged outputs."""
+def _covers_batch(batch: BatchDir, other: BatchDir, tasks: Set[str]) -> bool:
+    """Return whether a batch covers the whole source of `other`, has all of its tasks, and has merged outputs."""
     if batch.about.paths or batch.about.for_comparison or batch.about.sources != other.about.sources:
         return False
-    own_pipeline, other_pipeline = PIPELINES.get(batch.about.pipeline), PIPELINES.get(other.about.pipeline)
-    if own_pipeline is None or other_pipeline is None or not set(other_pipeline.tasks) <= set(own_pipeline.tasks):
-        return False
-    return any(DIGEST_PATTERN.match(name) for name in batch.files.listing(batch.root / layout.OUTPUTS))
+    has_outputs = any(DIGEST_PATTERN.match(name) for name in batch.files.listing(batch.root / layout.OUTPUTS))
+    return has_outputs and tasks <= _task_names(batch)
+
+
+def _task_names(batch: BatchDir) -> frozenset[str]:
+    """Return the tasks of a batch. If its plan cannot be read, return an empty set."""
+    try:
+        return frozenset(batch.plan().task_names)
+    except (StoreError, UnknownId):
+        return frozenset()
 
 
 def _has_same_scope(batch: BatchDir, other: BatchDir) -> bool:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import StoreCorrupt
-from codebatch.model.analysis.result_key import PlanItems
+from codebatch.errors import StoreCorrupt, StoreError, UnknownId
+from codebatch.model.analysis.result_key import PlanItems, result_key
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.outcome import OutcomeType, TaskOutcome
-from codebatch.model.plan import Plan, plan_items
+from codebatch.model.plan import Plan, PlannedTask, plan_items
 from codebatch.model.record_counts import RecordCounts
 from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store import layout
@@ -233,19 +233,44 @@ def open_base(store: StoreDir, batch_id: str) -> ReuseBase:
     return ReuseBase(store, open_batch(store, batch_id))
 
 
-def find_bases(store: StoreDir, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:
+def find_bases(
+    store: StoreDir, sources: Sequence[bytes], pipeline: str, tasks: Iterable[PlannedTask]
+) -> tuple[BatchId, ...]:
     """Return the batches from which a new batch with these sources and this pipeline reuses results, best first.
 
     Batches with equal sources and equal pipeline come first, then batches with equal sources, then all others. Within
     each of these groups, the latest batch comes first. Batches without any outcome are omitted. At most BASES_MAX are
-    returned.
+    returned. `tasks` are the tasks of the new batch.
+
+    A newer batch of another pipeline has results of changed files that older batches of this pipeline do not have. If
+    all returned batches were of this pipeline, the last is replaced by the latest newer batch that shares a task.
     """
     scope = (tuple(sources), pipeline)
+    batches = list(iter_batches(store))
     candidates = sorted(
-        iter_batches(store),
-        key=lambda batch: ((batch.about.sources, batch.about.pipeline) != scope, batch.about.sources != scope[0]),
+        batches,
+        key=lambda batch: (_scope(batch) != scope, batch.about.sources != scope[0]),
     )
-    return tuple(batch.id for batch in islice(filter(_has_results, candidates), BASES_MAX))
+    chosen = list(islice(filter(_has_results, candidates), BASES_MAX))
+    if len(chosen) == BASES_MAX and all(_scope(batch) == scope for batch in chosen):
+        newer = takewhile(lambda batch: batch.id != chosen[0].id, batches)
+        others = (batch for batch in newer if batch.about.sources == scope[0] and _has_results(batch))
+        keys = {result_key(task) for task in tasks}
+        sharing = (batch for batch in islice(others, BASES_MAX) if _shares_task(batch, keys))
+        chosen[-1] = next(sharing, chosen[-1])
+    return tuple(batch.id for batch in chosen)
+
+
+def _scope(batch: BatchDir) -> tuple[tuple[bytes, ...], str]:
+    return batch.about.sources, batch.about.pipeline
+
+
+def _shares_task(batch: BatchDir, keys: Collection[Digest]) -> bool:
+    """Return whether a task of a batch has one of the result keys. False if the plan cannot be read."""
+    try:
+        return any(result_key(task) in keys for task in batch.plan().tasks)
+    except (StoreError, UnknownId):
+        return False
 
 
 def _has_results(batch: BatchDir) -> bool:

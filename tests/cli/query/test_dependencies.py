@@ -116,7 +116,7 @@ def test_impact_rejects_a_batch_without_the_task_dependencies(codebatch: Command
     ended = codebatch("impact", "a.py", status=2)
     assert ended.notes.splitlines() == [
         "error: the batch did not run the task dependencies",
-        "hint: to include this task, run: codebatch run --pipeline full PATH",
+        "hint: run with: codebatch run --pipeline full",
     ]
 
 

@@ -154,4 +154,7 @@ def test_duplicates_finds_locations_missing_from_records(codebatch: CommandLine)
 def test_duplicates_without_its_task_names_the_pipeline_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "")
     codebatch("run", ".", "--pipeline", "parse", "-q")
-    assert "to include this task, run: codebatch run --pipeline full PATH" in codebatch("duplicates", status=2).notes
+    assert (
+        "run with: codebatch run --pipeline full; also in the pipeline analyze"
+        in codebatch("duplicates", status=2).notes
+    )

@@ -162,11 +162,12 @@ def test_history_is_read_again_after_a_new_commit(analysed: CommandLine, tmp_pat
 def test_hotspots_without_metrics_names_the_pipeline_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", TREE["often.py"])
     codebatch("run", ".", "--pipeline", "parse", "-q")
-    assert "to include this task, run: codebatch run --pipeline full PATH" in codebatch("hotspots", status=2).notes
+    assert (
+        "run with: codebatch run --pipeline full; also in the pipeline analyze" in codebatch("hotspots", status=2).notes
+    )
     codebatch("run", ".", "--pipeline", "analyze", "-q")
     assert (
-        "to include this task, run: codebatch run --pipeline full PATH"
-        in codebatch("hotspots", "--by", "dependents", status=2).notes
+        "hint: run with: codebatch run --pipeline full\n" in codebatch("hotspots", "--by", "dependents", status=2).notes
     )
     assert codebatch("hotspots", "--json").json["rows"][0]["dependents"] is None
 
