@@ -58,12 +58,15 @@ def _measure(options: argparse.Namespace) -> Report:
             corpora=chosen,
             old_codebatch=options.old_codebatch,
             histories=[_history(text) for text in options.history],
+            jobs=options.jobs,
         )
         for name in options.scenarios or SCENARIOS:
             print(f"{name} …", file=sys.stderr, flush=True)
             try:
                 rows.extend(SCENARIOS[name](setting))
-            except (BrokenSideError, subprocess.CalledProcessError) as error:
+            except subprocess.CalledProcessError as error:
+                raise SystemExit(f"{name}: {error}\n{(error.stderr or b'').decode(errors='replace')}") from error
+            except BrokenSideError as error:
                 raise SystemExit(f"{name}: {error}") from error
     print(f"peaks below {harness_peak_bytes() / 1e6:.0f} MB are the harness's own", file=sys.stderr)
     return Report(machine=machine, runs=setting.runs, rows=rows)
@@ -74,7 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="all where none is named")
     parser.add_argument("--list", action="store_true", help="say which scenarios there are")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help=f"measured turns, at least {RUNS_MIN}")
-    parser.add_argument("--corpus", type=Path, action="append", default=[], metavar="DIR", help="a tree to measure on")
+    parser.add_argument(
+        "--corpus", "--tree", type=Path, action="append", default=[], metavar="DIR", help="a tree to measure on"
+    )
+    parser.add_argument(
+        "--jobs", type=_jobs, default=(1, 2, 4, 8, 16), metavar="N,N,…", help="numbers of workers of many-cores"
+    )
     parser.add_argument("--sdist", action="append", default=[], metavar="NAME==VERSION", help="a tree from PyPI")
     parser.add_argument(
         "--scratch", type=Path, metavar="DIR", help="where to work; its file system is what is measured"
@@ -92,6 +100,13 @@ def _sdist(text: str) -> tuple[str, str]:
     if not separator:
         raise SystemExit(f"error: --sdist wants NAME==VERSION, not {text}")
     return name, version
+
+
+def _jobs(text: str) -> tuple[int, ...]:
+    counts = sorted({int(word) for word in text.split(",")})
+    if counts[0] < 1:
+        raise ValueError(text)
+    return tuple(counts)
 
 
 def _history(text: str) -> History:

@@ -40,7 +40,7 @@ def this_machine() -> Machine:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         kernel=platform.release(),
         python=platform.python_version(),
-        git=subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.strip(),
+        git=_git(),
         load=os.getloadavg()[0],
     )
 
@@ -51,3 +51,10 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.machine()
+
+
+def _git() -> str:
+    try:
+        return subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    except FileNotFoundError:
+        return "no git"

@@ -29,6 +29,7 @@ class Setting:
     corpora: Sequence[Corpus]
     old_codebatch: Path | None = None
     histories: Sequence[History] = ()
+    jobs: Sequence[int] = ()
 
     @property
     def runs_of_short(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -13,6 +14,12 @@ from bench.measuring import environment
 from tests.support.corpora import DJANGO, sdist
 
 MANY_FILES_MIN = 50_000
+_SKIPPED_DIRECTORIES = frozenset({".git", ".codebatch", "__pycache__", "dist-packages", "site-packages"})
+_PYTHON_SUFFIXES = frozenset({".py", ".pyi"})
+_SOURCE_SUFFIXES = _PYTHON_SUFFIXES | {
+    ".c", ".cc", ".cfg", ".cpp", ".css", ".cu", ".cuh", ".go", ".h", ".hpp", ".html", ".java", ".js", ".json", ".md",
+    ".rs", ".rst", ".sh", ".toml", ".ts", ".txt", ".yaml", ".yml",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,53 @@ def copy_without_git(corpus: Corpus, target: Path) -> Path:
     """Copy a corpus with its links and times, without any `.git` or store."""
     shutil.copytree(corpus.root, target, symlinks=True, ignore=shutil.ignore_patterns(".git", ".codebatch"))
     return target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedSources:
+    """The number and total size of copied source files."""
+
+    files: int
+    bytes: int
+
+
+def copy_sources(sources: Sequence[Corpus], target: Path, *, files_max: int, bytes_max: int) -> CopiedSources:
+    """Copy source files of several trees, such as site-packages, into one directory, up to a limit.
+
+    Python files come first. Packages, the entries of a tree, are in the order of the hashes of their names, so that the
+    selection is the same each time and most packages are complete. Symbolic links are left out, and so are directories
+    of installed packages below a tree.
+    """
+    candidates = sorted(
+        (path.suffix not in _PYTHON_SUFFIXES, hashlib.sha256(package.encode()).digest(), number, str(path), path)
+        for number, corpus in enumerate(sources)
+        for package, path in _iter_sources(corpus.root)
+    )
+    files = size = 0
+    for _, _, number, _, path in candidates:
+        length = (sources[number].root / path).stat().st_size
+        if files == files_max or size + length > bytes_max:
+            break
+        copy = target / f"{number}" / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(sources[number].root / path, copy)
+        files, size = files + 1, size + length
+    return CopiedSources(files=files, bytes=size)
+
+
+def _iter_sources(root: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each source file, relative to the root, with the name of the entry of the root that contains it."""
+    for directory, names, files in os.walk(root):
+        names[:] = [
+            name
+            for name in names
+            if name not in {".git", ".codebatch", "__pycache__", "dist-packages", "site-packages"}
+        ]
+        for name in files:
+            path = Path(directory, name)
+            if path.suffix in _SOURCE_SUFFIXES and path.is_file() and not path.is_symlink():
+                relative = path.relative_to(root)
+                yield relative.parts[0], relative
 
 
 def many_files(sources: Sequence[Corpus], target: Path, *, files_min: int = MANY_FILES_MIN) -> int:

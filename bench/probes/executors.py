@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).with_name("burn")))
-os.environ["PYTHONPATH"] = sys.path[0]
 
 burn_file = importlib.import_module("burn").burn_file
 
@@ -48,4 +47,5 @@ PEERS: dict[str, Callable[[list[str], int], None]] = {
 }
 
 if __name__ == "__main__":
+    os.environ["PYTHONPATH"] = sys.path[0]
     PEERS[sys.argv[1]](sorted(str(path) for path in Path(sys.argv[2]).iterdir()), int(sys.argv[3]))

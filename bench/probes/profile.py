@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from codebatch.coordinator.analysis.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.coordinator.analysis.planning import make_plan, resolve_tasks
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ProjectWork, Shard, ShardRule
+from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
@@ -166,7 +167,7 @@ def main(arguments: Sequence[str]) -> None:
         with clock.step("(plan)"):
             snapshot = load_snapshot(files, store.root, result.snapshot_id)
             catalogue = TaskCatalogue()
-            tasks = resolve_tasks(catalogue, find_pipeline("full").tasks)
+            tasks = resolve_tasks(catalogue, BUILT_IN_TASKS)
             plan = make_plan(catalogue, snapshot, "full", tasks, ShardRule())
         one = Pass(store, plan, plan_items(snapshot.entries), scratch, clock)
         if options.functions:
