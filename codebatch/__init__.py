@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         StoreNotFound,
         StoreUntrusted,
         StoreUnwritable,
+        TaskNotRun,
         ToolMismatch,
         UnknownId,
         UnreadablePath,
@@ -184,6 +185,7 @@ __all__ = [
     "SymbolOverview",
     "SymbolUse",
     "SymbolUses",
+    "TaskNotRun",
     "TaskStatus",
     "ToolMismatch",
     "UnknownId",
@@ -208,7 +210,7 @@ _EXPORTED_NAMES = {
         "CodebatchError CorruptFile EnvironmentBroken Forbidden InternalError InvalidConfiguration InvalidId "
         "InvalidInput InvalidQuery InvalidWork NoBatch NothingLeft NothingToDo NotInStore ObjectMissing "
         "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreInUse StoreNotFound "
-        "StoreUntrusted StoreUnwritable ToolMismatch UnknownId UnreadablePath UnsafeStoreLocation "
+        "StoreUntrusted StoreUnwritable TaskNotRun ToolMismatch UnknownId UnreadablePath UnsafeStoreLocation "
         "UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
     ),
     "interchange.findings": "Export",

@@ -56,6 +56,14 @@ class InvalidInput(CodebatchError):
     exit_status = 2
 
 
+class TaskNotRun(InvalidInput):
+    """The query needs one of `tasks`, and the batch has none of them."""
+
+    def __init__(self, message: str, *, tasks: tuple[str, ...], hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.tasks = tasks
+
+
 class InvalidQuery(InvalidInput):
     """A query with a syntax error. `place` is the row and column of the error in `text`, counted from 0."""
 

@@ -180,7 +180,7 @@ def test_related_limits_of_tasks_are_consistent(limit: dict[str, float]) -> None
     assert max(paths) < PATH_BYTES_OF_LINUX / 2, (
         "paths below a scratch directory must fit, even if the directory's own path is as long"
     )
-    assert max(paths) < limit["_ARGUMENT_BYTES_MAX"] < ARGUMENT_BYTES_OF_LINUX
+    assert max(paths) < limit["FILE_NAMES_BYTES_MAX"] < ARGUMENT_BYTES_OF_LINUX
 
 
 def _write(package: str) -> None:

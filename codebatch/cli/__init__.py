@@ -101,8 +101,8 @@ COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
         "run-shard": ("run.run:run_shard", "Run one task on selected shards"),
         "shards": ("run.batches:shards", "List the shards of one task"),
         "tasks": ("run.batches:tasks", "List the tasks of a batch and their progress"),
-        "pipelines": ("run.batches:pipelines", "List the pipelines"),
-        "pipeline": ("run.batches:pipeline", "List the tasks of a pipeline"),
+        "pipelines": ("run.pipelines:pipelines", "List the pipelines"),
+        "pipeline": ("run.pipelines:pipeline", "List the tasks of a pipeline"),
         "cat-object": ("store.objects:cat_object", "Print an object of the store"),
     },
     OLD_NAMES_SECTION: {

@@ -89,6 +89,19 @@ class PatternList:
         for_file, for_directory = self._globs.find(self._path_prefix + path[len(self.base) :])
         return for_directory if is_directory else for_file
 
+    def selects(self, path: bytes) -> bool | None:
+        """Return whether the patterns select a file (True) or exclude it (False). None: no pattern matches.
+
+        The last pattern decides that matches the file or a directory above it.
+        """
+        deciding = self.deciding_pattern(path, is_directory=False)
+        while b"/" in path:
+            path = path.rpartition(b"/")[0]
+            pattern = self.deciding_pattern(path, is_directory=True)
+            if pattern is not None and (deciding is None or pattern.line > deciding.line):
+                deciding = pattern
+        return None if deciding is None else not deciding.negated
+
     def _last_match(self, matching: Iterator[int]) -> tuple[IgnorePattern | None, IgnorePattern | None]:
         """Return two patterns: the last match if the path is a file, and the last match if it is a directory."""
         for_directory = None

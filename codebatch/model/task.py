@@ -72,6 +72,7 @@ class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
     - `tools`: the distributions whose versions can change results. They are part of the cache key.
     - `optional_tools`: distributions that are part of the cache key if they are installed. Each is mapped to a
       description of what the task cannot do without it.
+    - `programs`: the versions of programs that the task calls. They are part of the cache key.
     - `sources`: packages and modules whose changes can change results, in addition to the top-level package of the
       implementation. The digest of their files is part of the cache key. The default is all packages of codebatch.
     """
@@ -86,6 +87,7 @@ class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ("codebatch", "codebatch_workers")
     tools: tuple[str, ...] = ()
     optional_tools: Mapping[str, str] = msgspec.field(default_factory=dict)
+    programs: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
@@ -110,7 +112,7 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
         return TaskDescription(**{name: getattr(self, name) for name in TaskDescription.__struct_fields__})
 
 
-class CustomTaskLocation(msgspec.Struct, frozen=True, kw_only=True):
+class CustomTaskLocation(msgspec.Struct, frozen=True, kw_only=True, tag="python", tag_field="type"):
     """The location of a custom task (workers/TASKS.md "Custom tasks"), and its inputs other than the analysed file.
 
     `python` is `/absolute/path.py:function`. `tools` are distributions; None means the distributions that this file
@@ -152,6 +154,9 @@ PIPELINES: Mapping[str, Pipeline] = {
         ),
     )
 }
+
+BUILT_IN_TASKS = PIPELINES["full"].tasks
+"""The tasks that come with codebatch, in dependency order. Imports of findings and task lists have other tasks."""
 
 
 def task_name(name: str) -> str:

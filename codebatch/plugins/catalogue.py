@@ -1,4 +1,6 @@
-"""Catalogues of tasks: the tasks that a process can find by name. They are installed entry points and custom tasks.
+"""Catalogues of tasks: the tasks that a process can find by name.
+
+They are installed entry points, custom tasks, and tasks that call a program (command_tasks.py).
 
 A catalogue is created once, when the configuration is read or a worker starts. It is passed to all code that looks up
 tasks. The catalogue of a coordinator is isolated: this process imports only tasks that come with codebatch
@@ -15,14 +17,19 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.command_table import CommandTaskLocation
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
 from codebatch.model.task import PIPELINES, CustomTaskLocation, JsonValue, SnapshotView, TaskDescription
+from codebatch.plugins.command_tasks import resolve_commands
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, load_custom_task, read_custom_task_source
 
 ENTRY_POINT_GROUP = "codebatch.tasks"
+REUSE_IS_OFF = "reuse = false"
 _BUILT_IN_PREFIX = "codebatch_workers.tasks:"
+
+TaskLocation = CustomTaskLocation | CommandTaskLocation
 
 
 class IsolatedTaskLoader(Protocol):
@@ -44,6 +51,7 @@ class TaskCatalogue:
     """Tasks by name. Each is loaded once, on first use.
 
     - `custom_locations`: the locations of custom tasks.
+    - `commands`: the tasks that call a program.
     - `watch`: the audit that records what custom tasks read while they are loaded, or None.
     - `import_names`: the names of imports in a batch (model/analysis/imports.py).
     - `isolated_loader`: the object that answers questions about tasks that this process must not import, or None if it
@@ -54,11 +62,17 @@ class TaskCatalogue:
 
     def __init__(
         self,
-        own_places: Mapping[str, CustomTaskLocation] | None = None,
+        locations: Mapping[str, TaskLocation] | None = None,
         watch: InputAudit | None = None,
         imports: Iterable[str] = (),
     ) -> None:
-        self.custom_locations = dict(own_places or {})
+        self.custom_locations: dict[str, CustomTaskLocation] = {}
+        self.commands: dict[str, CommandTaskLocation] = {}
+        for name, location in (locations or {}).items():
+            if isinstance(location, CommandTaskLocation):
+                self.commands[name] = location
+            else:
+                self.custom_locations[name] = location
         self.watch = watch
         self.import_names = frozenset(imports)
         self._sources: dict[str, CustomTaskSource] = {}
@@ -84,13 +98,39 @@ class TaskCatalogue:
         more = frozenset(names) - self.import_names
         if not more:
             return self
-        catalogue = TaskCatalogue(self.custom_locations, self.watch, self.import_names | more)
+        catalogue = TaskCatalogue(self.locations, self.watch, self.import_names | more)
         catalogue.isolated_loader, catalogue._sources, catalogue._own_places = (
             self.isolated_loader,
             self._sources,
             self._own_places,
         )
         return catalogue
+
+    @property
+    def locations(self) -> dict[str, TaskLocation]:
+        """The locations of custom tasks and of tasks that call a program."""
+        return {**self.custom_locations, **self.commands}
+
+    def look_up_commands(self, names: Iterable[str]) -> None:
+        """Look up the programs of the tasks in `names` that call one, unless this has been done.
+
+        Raises InvalidConfiguration if a program is missing.
+        """
+        unknown = {name: self.commands[name] for name in names if name in self.commands}
+        self.commands |= resolve_commands(
+            {name: location for name, location in unknown.items() if not location.program}
+        )
+
+    def unkeyed_input(self, name: str) -> str:
+        """Return an input of a task that its cache key never covers, as its settings say, or an empty text."""
+        if name in self.commands:
+            return self.commands[name].table.unkeyed_input
+        location = self.custom_locations.get(name)
+        return "" if location is None or location.reuse else REUSE_IS_OFF
+
+    def is_known(self, name: str) -> bool:
+        """Return whether the catalogue has a task."""
+        return name in self.locations or name in self.import_names or name in self.installed
 
     def is_external(self, name: str) -> bool:
         """Return whether a task does not come with codebatch."""

@@ -22,6 +22,7 @@ from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration, TaskDescription
 from codebatch.model.text.suggestions import closest_word
 from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.command_tasks import command_declaration
 from codebatch.plugins.input_audit import is_below_directory
 from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, exception_text, restoring_process_state
 from codebatch.system.files.regular_files import file_fingerprint
@@ -53,6 +54,9 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
 
     Raises InvalidConfiguration.
     """
+    if name in catalogue.commands:
+        _reject_taken_name(catalogue, name)
+        return command_declaration(name, catalogue.commands[name], load_declaration(catalogue, "parse"))
     if name in catalogue.custom_locations:
         _reject_taken_name(catalogue, name)
         custom_task = catalogue.custom_task(name)
@@ -62,7 +66,7 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
         return replace(load_declaration(catalogue, IMPORT_TASK), name=name)
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
-        suggestion = closest_word(name, [*catalogue.installed, *catalogue.custom_locations])
+        suggestion = closest_word(name, [*catalogue.installed, *catalogue.locations])
         hint = f"did you mean {suggestion!r}?" if suggestion else "see: codebatch pipelines"
         raise InvalidConfiguration(f"no installed package provides the task {name!r}", hint=hint)
     is_foreign = catalogue.is_external(name)
@@ -80,7 +84,7 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
 
 
 def _reject_taken_name(catalogue: TaskCatalogue, name: str) -> None:
-    if name in catalogue.custom_locations and name in catalogue.installed:
+    if name in catalogue.locations and name in catalogue.installed:
         raise InvalidConfiguration(
             f"an installed package already provides a task {name!r}", hint="choose another name for your task"
         )
@@ -144,11 +148,16 @@ def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Di
     """Return the digest of the code of a task: its package and its `sources`.
 
     For a custom task, the digest covers the task's file with the name of the function, its `files`, and all packages of
-    codebatch. It also covers the files of imported packages that can change without a new version.
+    codebatch. It also covers the files of imported packages that can change without a new version. For a task that
+    calls a program, the digest covers its table, the version of the program, and the files in `lock`.
     """
     if task.name not in catalogue.custom_locations:
         packages = {task.implementation.partition(":")[0].partition(".")[0], *task.sources}
-        return digest_pairs((name, package_digest(name)) for name in sorted(packages))
+        digests = [(name, package_digest(name)) for name in sorted(packages)]
+        if task.name in catalogue.commands:
+            catalogue.look_up_commands([task.name])
+            digests.insert(0, ("", catalogue.commands[task.name].digest))
+        return digest_pairs(digests)
     source = catalogue.custom_source(task.name)
     return digest_pairs(
         [("", source.digest), *((name, package_digest(name)) for name in packages_covered_by_key(source))]
@@ -235,12 +244,12 @@ def _has_files(module: str) -> bool:
 
 
 def tool_versions(declaration: TaskDescription) -> dict[str, str]:
-    """Return the versions of the distributions that a task needs, and of the optional ones that are installed.
+    """Return the versions of programs and distributions that a task needs, and of optional distributions if installed.
 
     `python` is the minor version of the interpreter, because minor versions change Unicode tables and codecs. Raises
     InvalidConfiguration if a required distribution is missing.
     """
-    versions = {"python": "{}.{}".format(*sys.version_info)}
+    versions = {"python": "{}.{}".format(*sys.version_info), **declaration.programs}
     for tool in (*declaration.tools, *declaration.optional_tools):
         version = _installed_version(tool)
         if version is not None:

@@ -18,8 +18,8 @@ import msgspec
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
-from codebatch.model.task import CustomTaskLocation, JsonValue, SnapshotView, TaskDescription
-from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.model.task import JsonValue, SnapshotView, TaskDescription
+from codebatch.plugins.catalogue import TaskCatalogue, TaskLocation
 from codebatch.plugins.entry_points import load_declaration
 from codebatch.plugins.settings import evaluate_context, prepare_settings, task_configuration, task_contexts
 from codebatch.plugins.user_tasks import exception_text
@@ -222,12 +222,12 @@ def _require_accepted(answer: TaskAnswer) -> TaskAnswer:
 
 
 def isolated_catalogue(
-    custom_locations: Mapping[str, CustomTaskLocation] | None = None,
+    locations: Mapping[str, TaskLocation] | None = None,
     *,
     imports: Iterable[str] = (),
     file_seconds: float = 0.0,
 ) -> TaskCatalogue:
     """Return a catalogue for a coordinator. `file_seconds` is the time limit in seconds of a task for one file."""
-    catalogue = TaskCatalogue(custom_locations, imports=imports)
+    catalogue = TaskCatalogue(locations, imports=imports)
     catalogue.isolated_loader = IsolatedTasks(catalogue, max(LOAD_SECONDS_MAX, file_seconds))
     return catalogue

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from codebatch.model.command_table import CommandTaskLocation
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.model.task import CustomTaskLocation
@@ -48,7 +49,7 @@ WorkerRole = Literal["tasks", "commands"]
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of all workers of one coordinator.
 
-    - `own_tasks`: the custom tasks (`plugins/catalogue.py`).
+    - `own_tasks`: the custom tasks and the command tasks (`plugins/catalogue.py`).
     - `store_lock`: the file descriptor of the coordinator's lock of the store. Workers inherit it and hold the lock
       until they exit.
     - `keeps_terms`: workers also write terms files, from which the index will be built.
@@ -61,7 +62,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     batch: str
     coordinator: HolderId
     store_lock: int | None = None
-    own_tasks: dict[str, CustomTaskLocation] = {}
+    own_tasks: dict[str, CustomTaskLocation | CommandTaskLocation] = {}
     keeps_terms: bool = False
     hash_seed: int = 0
     role: WorkerRole = "tasks"
@@ -101,13 +102,21 @@ def attempt_mark(holder: HolderId, shard: ShardId, item: int, epoch: int) -> str
 
 
 def worker_environment(environment: Mapping[str, str], holder: HolderId, hash_seed: int) -> dict[str, str]:
-    """Return the environment of a worker: the allowed variables, and settings for equal results and low CPU use."""
-    inherited = {name: environment[name] for name in VARIABLES_KEPT if name in environment}
+    """Return the environment of a worker."""
+    return program_environment(environment) | {HOLDER_VARIABLE: holder, "PYTHONHASHSEED": str(hash_seed)}
+
+
+def program_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a program that a worker or a coordinator calls.
+
+    It has the allowed variables, and settings for equal results and low CPU use. `environment` is that of the worker or
+    coordinator.
+    """
+    inherited = {name: environment[name] for name in (*VARIABLES_KEPT, HOLDER_VARIABLE) if name in environment}
     return inherited | {
-        HOLDER_VARIABLE: holder,
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
-        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONHASHSEED": environment.get("PYTHONHASHSEED", "0"),
         "PYTHONUTF8": "1",
         "RAYON_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from codebatch.system.processes.programs import ProgramFailed, run_with_input
+from codebatch.model.program_call import ProgramCall, ProgramFailed
+from codebatch.system.processes.programs import run_program, run_with_input
 
 
 def _filter(script: str, data: bytes = b"", *, seconds: float = 30.0) -> bytes:
@@ -40,3 +42,22 @@ def test_failure_names_its_reason(script: str, why: str) -> None:
     with pytest.raises(ProgramFailed) as caught:
         _filter(script, seconds=0.5 if "sleep" in script else 30.0)
     assert str(caught.value) == why
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit another process")
+def test_size_of_written_files_is_limited(tmp_path: Path) -> None:
+    script = "sleep 0.1; head -c 2000 /dev/zero > big || exit 7"
+    call = ProgramCall(
+        arguments=("/bin/sh", "-c", script),
+        directory=str(tmp_path),
+        seconds_max=30,
+        output_bytes_max=1,
+        file_bytes_max=1024,
+    )
+    assert run_program(call).exit_status == 7
+    assert (tmp_path / "big").stat().st_size == 1024
+
+
+@pytest.mark.parametrize("seconds", [1e300, float("inf")])
+def test_time_limit_can_be_infinite(seconds: float) -> None:
+    assert _filter("exec >&- 2>&-; sleep 0.2", seconds=seconds) == b""

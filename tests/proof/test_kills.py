@@ -31,14 +31,34 @@ FILES = 120
 RULE = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
 ARGUMENTS = ("run", "many", "--store", "store", "-j", "2", "--json", "-q")
 PATIENCE_SECONDS = 1.0
+COMMANDS = """
+[tasks.check]
+command = ["sh", "-c", 'sleep 0.02; grep -Hn import "$@" | sed "s/:import/: import/"', "check", "{files}"]
+match = ["*.py"]
+chunk = 4
+records = "gcc"
+exit_ok = [0, 1]
+version = ["echo", "1"]
+
+[tasks.tree]
+command = ["sh", "-c", "sleep 0.1; grep -rn import . | sed 's/:import/: import/'"]
+scope = "project"
+records = "gcc"
+version = ["echo", "1"]
+"""
+"""Tasks that call a program: one for the files of a unit, and one for the whole tree."""
 
 
 @pytest.mark.slow
 def test_random_kills_change_no_result(tmp_path: Path) -> None:
     make_many(tmp_path / "many", FILES)
-    (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
+    (tmp_path / "codebatch.toml").write_text(f"{RULE}{COMMANDS}", encoding="utf-8")
     codebatch = CommandLine(tmp_path)
     codebatch(*ARGUMENTS)
+    for task in ("check", "tree"):
+        assert (
+            len(codebatch("query", "diagnostics", "--store", "store", "--tool", task, "--limit", "999").lines) >= FILES
+        )
     serial = merged(open_latest(tmp_path / "store"))
     chance = random.Random(1)
     kills = {"coordinator": 0, "worker": 0}

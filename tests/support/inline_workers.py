@@ -172,7 +172,7 @@ def inline(calls: SystemCalls | None = None) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codebatch.coordinator.analysis.execution.ProcessWorkerBackend", InlineCrew)
         # A scratch directory in memory would last as long as this process.
-        patch.setattr("codebatch_workers.runtime.execution.try_memory_scratch", lambda: None)
+        patch.setattr("codebatch_workers.runtime.task_environments.try_memory_scratch", lambda: None)
         if calls is not None:
             patch.setattr("codebatch.operations.project.stores.RealFiles", lambda: RealFiles(calls))
         yield

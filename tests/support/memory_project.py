@@ -24,6 +24,7 @@ class MemoryProject:
         self._contents = {path.encode(): content.encode() for path, content in files.items()}
         self.files = [_entry(path, self._contents[path]) for path in sorted(self._contents)]
         self.outside: Sequence[Entry] = ()
+        self.symlinks: Sequence[Entry] = ()
         self._records: dict[tuple[str, bytes], list[Record]] = {}
         for entry in self.files:
             file = self.source(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -16,7 +16,7 @@ from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic, File, Record
 from codebatch.model.task import JsonValue, SnapshotView
 from codebatch_workers import tasks
-from codebatch_workers.api.protocols import BatchedFileTask, FileTask, TaskEnvironment
+from codebatch_workers.api.protocols import BatchedFileTask, FileFailure, FileTask, TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import exclude_suppressed
 
@@ -37,12 +37,18 @@ def created(name: str, scratch: Path, config: Mapping[str, JsonValue] | None = N
     return cast("FileTask", task)
 
 
+def complete(task: BatchedFileTask, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+    """Return all records of files from a batched task that must not fail."""
+    results = task.complete(files, records)
+    return [result for result in results if not isinstance(result, FileFailure)]
+
+
 def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
     """Parse a file. Return its `file` record and its syntax errors."""
     with TemporaryDirectory() as scratch:
         task = created("parse", Path(scratch))
         assert isinstance(task, BatchedFileTask)
-        ((record, *errors),) = task.complete([file], [task.run_file(file)])
+        ((record, *errors),) = complete(task, [file], [task.run_file(file)])
     assert isinstance(record, File)
     return record, [error for error in errors if isinstance(error, Diagnostic)]
 
@@ -54,7 +60,7 @@ def lint_all(
     task = created("lint", scratch, config)
     assert isinstance(task, BatchedFileTask)
     records: list[list[Record]] = [task.run_file(file) for file in files]
-    completed = task.complete(files, records)
+    completed = complete(task, files, records)
     findings = [[record for record in of_file if isinstance(record, Diagnostic)] for of_file in completed]
     return [exclude_suppressed(file, of_file) for file, of_file in zip(files, findings, strict=True)]
 

@@ -26,6 +26,7 @@ class State:
     """
 
     outside: Sequence[Entry] = ()
+    symlinks: Sequence[Entry] = ()
 
     def __init__(
         self, sources: Iterable[SourceFile], tasks: Mapping[str, Callable[[SourceFile], list[Record]]]

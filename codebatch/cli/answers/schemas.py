@@ -123,18 +123,26 @@ class BatchOutputsAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PipelineRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A pipeline in the answer of `codebatch pipelines`."""
+    """A pipeline in the answer of `codebatch pipelines`.
+
+    - `tasks`: all tasks of the pipeline, in dependency order.
+    - `default`: `codebatch run` uses the pipeline if no pipeline is given.
+    - `builtin`: the pipeline comes with codebatch, so the configuration does not define it.
+    """
 
     name: str
     description: str
     tasks: tuple[str, ...]
+    default: bool
+    builtin: bool
 
 
 class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A task of a pipeline."""
+    """A task of a pipeline. `tools` maps the distributions that can change its results to their versions."""
 
     task_id: str
     version: str
+    tools: dict[str, str]
     scope: str
     depends_on: tuple[str, ...]
     kinds: tuple[str, ...]

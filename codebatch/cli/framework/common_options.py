@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 import click
 
 from codebatch.cli.framework.commands import HelpfulOption, option
-from codebatch.cli.framework.completion import complete_batch
+from codebatch.cli.framework.completion import complete_batch, complete_pipeline
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -133,8 +133,9 @@ COMMON_OPTIONS = {
         "pipeline",
         metavar="NAME",
         is_common=False,
-        default_text="full",
-        help="Set of tasks to run: parse, analyze or full",
+        shell_complete=complete_pipeline,
+        default_text="full, or the default of the configuration",
+        help="Set of tasks to run: parse, analyze, full, or a pipeline of the configuration",
     ),
 }
 """The options by name, in the order in which help lists them."""

@@ -13,6 +13,7 @@ import click
 
 from codebatch.cli.framework.groups import STORE_VARIABLE
 from codebatch.errors import CodebatchError
+from codebatch.model.task import PIPELINES
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
@@ -32,6 +33,18 @@ def complete_batch(ctx: click.Context, _: click.Parameter, word: str) -> list[st
         return list(filter(_COMPLETABLE_WORD.fullmatch, batches_beginning(_completed_store(ctx), word)))
     except (CodebatchError, OSError, ValueError):
         return []
+
+
+def complete_pipeline(_ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
+    """Return the names of the pipelines that begin with a word, of the project in the current directory."""
+    from codebatch.operations.project.configuration import load_configuration
+    from codebatch.operations.project.pipelines import pipeline_names
+
+    try:
+        names = pipeline_names(load_configuration(Path.cwd()))
+    except (CodebatchError, OSError, ValueError):
+        names = tuple(PIPELINES)
+    return [name for name in names if name.startswith(word)]
 
 
 def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:

@@ -35,7 +35,7 @@ from codebatch.cli.output.streams import write_with_colors
 # Re-exported, because most commands need it together with the context.
 from codebatch.cli.output.tables import table_lines as table_lines
 from codebatch.cli.output.terminal import printable_line
-from codebatch.errors import CodebatchError, InvalidInput
+from codebatch.errors import CodebatchError, InvalidInput, TaskNotRun
 from codebatch.model.entry import display_path
 from codebatch.model.text.displayed_paths import paths_displayed_as
 from codebatch.model.text.quantities import count_text, human_bytes
@@ -248,6 +248,8 @@ def with_common_options(function: F) -> F:
         try:
             return ctx.invoke(function, context=context, **arguments)
         except CodebatchError as error:
+            if isinstance(error, TaskNotRun):
+                error.hint = _pipelines_hint(error.tasks) or error.hint
             error.hint = error.hint and context.complete_hint(error.hint)
             raise
         finally:
@@ -259,6 +261,15 @@ def with_common_options(function: F) -> F:
     if hasattr(function, "__click_params__"):
         wrapped.__click_params__ = [*function.__click_params__, *getattr(wrapped, "__click_params__", [])]  # type: ignore[attr-defined]
     return wrapped  # type: ignore[return-value]
+
+
+def _pipelines_hint(tasks: tuple[str, ...]) -> str:
+    """Return a hint that names the pipelines of the current project that have one of some tasks. Empty if none has."""
+    # Imported here, because most commands do not end with this error.
+    from codebatch.operations.project.pipelines import current_pipelines_with
+    from codebatch.query.missing_tasks import pipelines_hint
+
+    return pipelines_hint(current_pipelines_with(tasks))
 
 
 def _resolve_color(given: GlobalOptions) -> Color:

@@ -23,6 +23,7 @@ HELP_TOPICS = (
     "live",
     "rules",
     "tasks",
+    "linters",
     "data",
     "configuration",
     "languages",

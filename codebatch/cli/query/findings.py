@@ -17,11 +17,13 @@ from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.format_option import resolve_form
 from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
 from codebatch.cli.output.widths import fit_line, terminal_width
+from codebatch.compare.rules import LINT_TASK
 from codebatch.errors import InvalidInput
 from codebatch.model.record import SEVERITIES, Severity
 from codebatch.model.text.quantities import count_text
 
 if TYPE_CHECKING:
+    from codebatch.operations.api.batch import Batch
     from codebatch.operations.queries.batch_query import BatchQuery
     from codebatch.operations.queries.findings import FindingsByRule, RuleFindings
 
@@ -29,7 +31,6 @@ FINDINGS_SHOWN = 50
 _EQUAL_MESSAGES_MIN = 20
 """If a rule has more findings than this number, all with equal messages, only the first ones are shown by default."""
 _EQUAL_MESSAGES_SHOWN_MAX = 3
-_NO_FINDINGS_TEXT = "no findings"
 
 
 @command()
@@ -85,17 +86,24 @@ def findings(
 
         rows = [record for rule in limit_findings_shown(answer.result, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, default_columns(form, ("diagnostic",)))
-        return emit_formatted(context, answer, write, if_none="" if rows else _NO_FINDINGS_TEXT)
+        return emit_formatted(context, answer, write, if_none="" if rows else _no_findings_text(batch, task))
     displayed = (
         limit_findings_shown(answer.result, limit)
         if limit
         else limit_findings_shown(hide_message_floods(answer.result), FINDINGS_SHOWN)
     )
     lines = finding_lines(answer.question, displayed.rules, terminal_width())
-    status = emit_rows(context, answer, (), lines, if_none=_NO_FINDINGS_TEXT)
+    status = emit_rows(context, answer, (), lines, if_none=_no_findings_text(batch, task))
     for note in _hidden_notes(answer.result, displayed):
         context.note(note)
     return status
+
+
+def _no_findings_text(batch: Batch, task: str | None) -> str:
+    """Return the note that there are no findings. `task` is the task whose findings were requested, or None for all."""
+    if task is not None or LINT_TASK in batch.tasks:
+        return "no findings"
+    return f"no findings of {', '.join(batch.tasks)}; the batch did not run {LINT_TASK}"
 
 
 def limit_findings_shown(findings: FindingsByRule, limit: int | None) -> FindingsByRule:

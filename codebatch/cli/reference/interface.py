@@ -17,6 +17,7 @@ from codebatch import __version__
 from codebatch.cli.answers import rules
 from codebatch.cli.answers import schemas as answers
 from codebatch.cli.answers.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
+from codebatch.cli.answers.run_answer import RunAnswer
 from codebatch.cli.compare.baseline import BaselineCreateAnswer, BaselineRule
 from codebatch.cli.compare.check import CheckReport
 from codebatch.cli.framework.answer_printing import AnswerScope
@@ -28,7 +29,6 @@ from codebatch.cli.query.report import ReportAnswer
 from codebatch.cli.reference.help import HelpAnswer, VersionAnswer
 from codebatch.cli.run.imports import ImportAnswer
 from codebatch.cli.run.reuse import VerifyAnswer
-from codebatch.cli.run.run import RunAnswer
 from codebatch.cli.run.serve import ServeAnswer
 from codebatch.cli.run.task import TaskTestAnswer, TaskTryAnswer
 from codebatch.cli.run.trace import TraceAnswer
@@ -54,6 +54,7 @@ from codebatch.operations.queries.batches import BatchRow, ShardStatus, TaskStat
 from codebatch.operations.queries.duplicates import DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.operations.runs.indexing import IndexAnswer
+from codebatch.operations.runs.preview import RunPreview
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
 from codebatch.query.answers.search_coverage import SearchCoverage
 from codebatch.query.answers.summary import Summary
@@ -253,6 +254,7 @@ ANSWER_TYPES: dict[str, object] = {
     "rules-show": rules.RuleShowAnswer,
     "rules-test": rules.RulesTestAnswer,
     "run": RunAnswer,
+    "run-dry-run": RunPreview,
     "run-shard": answers.ShardsRunAnswer,
     "serve": ServeAnswer,
     "shards": list[ShardStatus],

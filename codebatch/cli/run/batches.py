@@ -1,4 +1,4 @@
-"""The commands `batch`, `pipelines`, `pipeline`, `tasks` and `shards`: low-level commands for batches."""
+"""The commands `batch`, `tasks` and `shards`: low-level commands for batches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from codebatch.cli.answers.schemas import (
     BatchInitAnswer,
     BatchOutputsAnswer,
     BatchShowAnswer,
-    PipelineAnswer,
-    PipelineRow,
-    TaskRow,
 )
 from codebatch.cli.framework.answer_printing import open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.completion import complete_batch
+from codebatch.cli.framework.completion import complete_batch, complete_pipeline
 from codebatch.cli.framework.context import (
     CommandContext,
     batch_option,
@@ -31,17 +28,14 @@ from codebatch.cli.framework.context import (
 )
 from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.coordinator.analysis.planning import find_pipeline
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.task import PIPELINES, TaskDescription
 from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries import batches
 from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import batch_row, names_of_batch
-from codebatch.plugins.entry_points import describe_task
 from codebatch.store.batches.batch_directory import BatchDir, read_batch_names
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import latest_offset
@@ -85,7 +79,12 @@ def batch_init(context: CommandContext, snapshot_reference: str, pipeline: str |
 
 
 @batch.command("list")
-@option("--pipeline", metavar="NAME", help="Only batches of this pipeline; `work` selects task lists")
+@option(
+    "--pipeline",
+    metavar="NAME",
+    shell_complete=complete_pipeline,
+    help="Only batches of this pipeline; `work` selects task lists",
+)
 @option("--active", "is_active", is_flag=True, help="Only batches that have not ended or that wait for an answer")
 @explain_option
 @with_common_options
@@ -203,52 +202,6 @@ def shards(context: CommandContext, batch_reference: str | None, task: str, stat
     rows = [asdict(state) for state in batches.shard_states(store, batch, task) if state_filter in (None, state.status)]
     context.print(
         rows, table_lines((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards"
-    )
-
-
-@command()
-@with_common_options
-def pipelines(context: CommandContext) -> None:
-    """List the pipelines."""
-    context.print(
-        [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
-        table_lines(
-            ((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "description")
-        ),
-    )
-
-
-@command()
-@click.argument("name")
-@with_common_options
-def pipeline(context: CommandContext, name: str) -> None:
-    """List the tasks of a pipeline.
-
-    For each task, shows the tasks that it needs and the kinds of records that it emits.
-    """
-    configuration = load_configuration(Path.cwd())
-    chosen = find_pipeline(name, configuration.settings.tasks)
-    declared = [describe_task(configuration.catalogue, task) for task in chosen.tasks]
-    context.print(
-        PipelineAnswer(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
-        [
-            f"{chosen.name}: {chosen.summary}",
-            *table_lines(
-                ((t.name, ", ".join(t.needs) or "-", ", ".join(t.records), t.summary) for t in declared),
-                ("task", "needs", "records", "description"),
-            ),
-        ],
-    )
-
-
-def _task_row(task: TaskDescription) -> TaskRow:
-    return TaskRow(
-        task_id=task.name,
-        version=task.version,
-        scope=task.scope,
-        depends_on=task.needs,
-        kinds=task.records,
-        description=task.summary,
     )
 
 

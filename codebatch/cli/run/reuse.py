@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import click
@@ -104,6 +104,11 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
     answer, completeness = explain_misses(store, batch, catalogue, path=path, task=task, note=context.note)
     report_missing_results(context, store, batch, completeness)
     context.print(answer, _miss_lines(answer))
+    for name in _changed_implementations(answer, catalogue.commands):
+        context.note(
+            f"the implementation of {name} covers its settings in [tasks.{name}], the whole output of its version "
+            "command, its files in `lock`, and codebatch"
+        )
     return completeness_exit_status(completeness)
 
 
@@ -184,6 +189,16 @@ def _trust_key(context: CommandContext, key: str) -> int:
         trusted = trust_key(store, key)
     context.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
     return 0
+
+
+def _changed_implementations(answer: MissesAnswer, names: Collection[str]) -> list[str]:
+    """Return the tasks in `names` that were executed because their implementation has changed."""
+    return [
+        task.task
+        for task in answer.tasks
+        if task.task in names
+        and any(difference.field == "implementation" for reason in task.reasons for difference in reason.differences)
+    ]
 
 
 def _miss_lines(answer: MissesAnswer) -> Iterator[str]:

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 from msgspec.structs import replace
 
-from codebatch.cli.answers.headline import next_command
-from codebatch.cli.answers.run_result import run_lines
+from codebatch.cli.answers.run_answer import answer_run
 from codebatch.cli.answers.schemas import ShardRunRow, ShardsRunAnswer
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
@@ -27,19 +25,13 @@ from codebatch.cli.framework.work_options import (
 from codebatch.cli.output.progress import ProgressStage
 from codebatch.cli.output.records import collection_line
 from codebatch.coordinator.analysis.progress_counter import RunPhase, RunProgress
-from codebatch.errors import InvalidInput, NoBatch
-from codebatch.model.entry import display_path
+from codebatch.errors import InvalidInput
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.queries.batch_query import displayed_restriction
-from codebatch.operations.queries.batches import task_states
 from codebatch.operations.runs import resume as continuing
 from codebatch.operations.runs.collection import CollectionResult
 from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
-from codebatch.operations.runs.headline import Headline
-from codebatch.operations.runs.run_result import RunResult
 from codebatch.store.batches.batch_directory import BatchDir, is_work
-from codebatch.store.batches.resolution import resolve_batch
 
 if TYPE_CHECKING:
     from codebatch.operations.project.project_snapshot import ProjectSnapshot
@@ -53,45 +45,6 @@ _ACTION_TEXTS: dict[RunAction, str] = {
     "up to date": "up to date, nothing to do",
     "already ended": "ended before, with failures",
 }
-
-
-class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch run`.
-
-    - `action`: `ran` a new batch; `continued` an interrupted batch; `helped` a running batch; `up to date` if the batch
-      was complete; or `ended before` if the batch had ended with failures.
-    - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
-    - `paths`: the paths of the project to which the batch is restricted.
-    - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or produced by
-      this run. Both are 0 if nothing was left to do.
-    - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
-      the results of these tasks.
-    - `headline`: the most important results so far.
-
-    Tasks and shards are counted as in the answer of `codebatch status`.
-    """
-
-    snapshot_id: str
-    batch_id: str
-    project: str
-    status: str
-    success: bool
-    error: str | None
-    tasks_completed: int
-    tasks_failed: int
-    shards_completed: int
-    shards_failed: int
-    result_digest: str | None
-    files: int
-    records: int
-    failures: int
-    reused: int
-    executed: int
-    seconds: float
-    action: str
-    paths: tuple[str, ...]
-    inputs_outside_key: dict[str, str]
-    headline: Headline
 
 
 class RunListener(Listener):
@@ -184,10 +137,18 @@ def with_execution_options(function: Callable[..., int]) -> Callable[..., int]:
     help="Do not reuse cached results of earlier batches",
     details="If a complete batch of the same files, tasks and settings exists, nothing is run unless --again is given.",
 )
+@option("--no-commands", is_flag=True, help="Leave out all tasks that call a program")
 @common_option("include")
 @common_option("exclude")
 @option("--emit-ast", is_flag=True, help="Also store the syntax tree of every file")
 @option("--allow-empty", is_flag=True, help="Succeed if there is no file to analyse")
+@option(
+    "--dry-run",
+    "is_preview",
+    is_flag=True,
+    help="Show the tasks, tools, number of files and cached results, and run nothing",
+    details="The snapshot is stored, so that the next run need not read the files again.",
+)
 @option(
     "--shuffle",
     "shuffle_seed",
@@ -209,10 +170,12 @@ def run(
     name: str | None,
     forces_rerun: bool,
     no_cache: bool,
+    no_commands: bool,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     emit_ast: bool,
     allow_empty: bool,
+    is_preview: bool,
     shuffle_seed: int | None,
 ) -> int:
     """Analyse a project, reusing cached results.
@@ -229,9 +192,17 @@ def run(
     --batch resumes a batch with the files, tasks and settings that it was created with.
     """
     execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
-    if emit_ast:
-        configuration = execution.configuration.with_task_setting("parse", "emit_ast", True)
-        execution = replace(execution, configuration=configuration)
+    execution = _with_options(execution, no_commands=no_commands, emit_ast=emit_ast)
+    if is_preview and name is not None:
+        raise InvalidInput("--name cannot be used with --dry-run, because no batch is created")
+    if batch_reference is None and is_preview:
+        from codebatch.cli.run.preview import answer_preview
+        from codebatch.operations.runs.run_request import prepare_request
+
+        request = prepare_request(paths or (Path(),), context.store_place, execution, pipeline, task, include, exclude)
+        return answer_preview(
+            context, request, task, RunListener(context), forces_rerun=forces_rerun, allow_empty=allow_empty
+        )
     if batch_reference is None:
         from codebatch.operations.runs.run import run_paths  # A planned batch does not need this import.
 
@@ -248,13 +219,24 @@ def run(
             allow_empty=allow_empty,
             listener=RunListener(context),
         )
-        return _answer_run(context, result)
+        return answer_run(context, result)
     options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": forces_rerun}
-    options |= {"--allow-empty": allow_empty, "--include": include, "--exclude": exclude}
+    options |= {"--allow-empty": allow_empty, "--include": include, "--exclude": exclude, "--dry-run": is_preview}
+    options["--no-commands"] = no_commands
     _refuse_options_with_batch([name for name, value in options.items() if value])
     store, batch = context.batch(batch_reference)
     result = continuing.run_batch(execution, store, batch, task, RunListener(context), name=name)
-    return _answer_run(context, result)
+    return answer_run(context, result)
+
+
+def _with_options(execution: ExecutionSettings, *, no_commands: bool, emit_ast: bool) -> ExecutionSettings:
+    """Return settings with the configuration that `--no-commands` and `--emit-ast` change."""
+    configuration = execution.configuration
+    if no_commands:
+        configuration = configuration.without_commands()
+    if emit_ast:
+        configuration = configuration.with_task_setting("parse", "emit_ast", True)
+    return replace(execution, configuration=configuration)
 
 
 def _refuse_options_with_batch(options: list[str]) -> None:
@@ -316,7 +298,7 @@ def resume(
         message = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to task lists"
         raise InvalidInput(message, hint=f"batch {batch.id} is an analysis")
     result = continuing.resume(execution, store, batch, RunListener(context))
-    return _answer_run(context, result)
+    return answer_run(context, result)
 
 
 @command("run-shard")
@@ -339,68 +321,3 @@ def run_shard(
     lines = [f"{shard}  {state}" for shard, state in states]
     context.print(ShardsRunAnswer(batch_id=batch.id, shards=shards, unfinished=tuple(result.open)), lines)
     return result.signal_status or (3 if result.open or "failed" in result.states.values() else 0)
-
-
-def _answer_run(context: CommandContext, result: RunResult) -> int:
-    """Print the result of a run. Return the exit status."""
-    batch, state, summary = result.batch, result.standing, result.summary
-    context.batches.append(batch)
-    if result.name_was is not None:
-        context.report(f"@{result.name} is now {batch.id} (was {result.name_was})")
-    if result.missing_grammars:
-        missing = result.missing_grammars.items()
-        names = ", ".join(f"{language} ({count_text(files, 'file')})" for language, files in missing)
-        context.note(f"no grammar for {names}: a package that codebatch requires is missing; reinstall codebatch")
-    tasks = task_states(result.store, batch)
-    answer = RunAnswer(
-        snapshot_id=batch.about.snapshot_id,
-        batch_id=batch.id,
-        project=display_path(batch.about.project_root),
-        status=state.state.value,
-        success=not (
-            result.executed.signal_status or result.shortfall or (state.tally.failed and not state.state.is_final)
-        ),
-        error=None if result.shortfall is None else result.shortfall.message,
-        tasks_completed=sum(task.status == "done" for task in tasks),
-        tasks_failed=sum(task.status == "failed" for task in tasks),
-        shards_completed=sum(task.shards_done - task.shards_failed for task in tasks),
-        shards_failed=sum(task.shards_failed for task in tasks),
-        result_digest=result.result_digest,
-        files=summary.files,
-        records=summary.records,
-        failures=summary.failures,
-        reused=result.executed.reused,
-        executed=result.executed.executed,
-        seconds=result.seconds,
-        action=result.action,
-        paths=displayed_restriction(batch),
-        inputs_outside_key=dict(result.inputs_outside_key),
-        headline=result.headline,
-    )
-    for task, inputs in result.inputs_outside_key.items():
-        reason = f"they depend on inputs not covered by the cache key: {inputs}"
-        hint = f"declare them in `files` and `tools` of [tasks.{task}]"
-        context.note(f"results of {task} are not reused by later runs: {reason} ({hint})")
-    context.print(answer, () if context.as_json else run_lines(context, result))
-    if result.headline.history_note:
-        context.note(result.headline.history_note)
-    if result.executed.signal_status:
-        context.note(f"stopped; resume with: codebatch run --batch {batch.id}")
-        return result.executed.signal_status
-    if result.shortfall is not None:
-        raise result.shortfall
-    if not state.state.is_final:
-        return 3 if state.tally.failed else 0
-    command = next_command(result.headline)
-    if command is not None:
-        context.note(f"next: {command}" + ("" if _is_default_batch(context, result) else f" --batch {batch.id}"))
-    return 0
-
-
-def _is_default_batch(context: CommandContext, result: RunResult) -> bool:
-    """Return whether a query without `--batch`, in the current directory, uses the batch of this run."""
-    store = replace(result.store, project=context.store_place.project)
-    try:
-        return resolve_batch(store, None, is_unrestricted=True).id == result.batch.id
-    except NoBatch:
-        return False

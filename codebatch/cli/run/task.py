@@ -11,6 +11,7 @@ from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
 from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.output.records import record_line
+from codebatch.model.command_table import CallTotals
 from codebatch.model.record import Record
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.maintenance.determinism_check import OutputDifference, run_task_twice
@@ -109,7 +110,7 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
 
     The task runs as in `codebatch run`. Nothing is stored.
 
-    Exit status 1 if the task fails. Its exception and traceback are shown.
+    Exit status 1 if the task fails. Its exception and traceback are shown, or the errors that its program printed.
     """
     from codebatch.operations.maintenance.task_trial import try_file
 
@@ -130,22 +131,50 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
             f"{trial_result.task} failed: {trial_result.reason}",
             *(f"  {line}" for line in (*raised.exception_lines, *raised.frames)),
         ]
-    context.print(document, lines, if_none=f"{trial_result.task} has no records for {path}")
+    context.print(document, lines, if_none=_empty_text(trial_result.task, path, trial_result.calls))
     return 1 if trial_result.reason else 0
+
+
+def _empty_text(name: str, path: Path, calls: CallTotals | None) -> str:
+    """Return the note about a task without records. `calls` is as in FileTrialResult."""
+    if calls is not None and not calls.files:
+        return f"{name} was not called: {path} does not match the settings `match` and `class` of [tasks.{name}]"
+    note = f"{name} has no records for {path}"
+    if calls is not None:
+        note += ": its program was called, and reported nothing in this file"
+        if calls.left_out:
+            note += f"; {count_text(calls.left_out, 'finding')} elsewhere"
+    return note
+
+
+def _complete_tool(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    from codebatch.operations.project.linter_recipes import LINTER_RECIPES
+
+    return [tool for tool in LINTER_RECIPES if tool.startswith(incomplete)]
 
 
 @task.command("new")
 @click.argument("name", metavar="NAME")
+@click.option(
+    "--command",
+    "tool",
+    metavar="TOOL",
+    shell_complete=_complete_tool,
+    help="Write a table that calls TOOL, such as shellcheck, mypy or eslint",
+)
 @with_common_options
-def new(context: CommandContext, name: str) -> None:
+def new(context: CommandContext, name: str, tool: str | None) -> None:
     """Create an example of a custom task.
 
     Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.
-    """
-    from codebatch.operations.project.scaffolding import scaffold_task
 
-    created = scaffold_task(Path.cwd(), name)
+    With --command, only writes a table for a linter to the configuration file: codebatch help linters
+    """
+    from codebatch.operations.project.scaffolding import scaffold_command_task, scaffold_task
+
+    start = Path.cwd()
+    created = scaffold_task(start, name) if tool is None else scaffold_command_task(start, name, tool)
     named = (f"{created.configuration}:", *(f"  {line}" for line in created.text.splitlines()))
-    context.print(created, [created.file, created.test, *named])
+    context.print(created, [*filter(None, (created.file, created.test)), *named])
     context.note(f"try it on a file with: codebatch task try {name} FILE")
     context.note("run it on all files with: codebatch run")

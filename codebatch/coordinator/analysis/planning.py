@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec.structs import replace
-
-from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch.errors import InvalidConfiguration, InvalidInput, ToolMismatch
 from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, order_tasks, plan_digest, plan_items, task_key
 from codebatch.model.shard import ShardRule
-from codebatch.model.task import PIPELINES, ContextFactory, JsonValue, Pipeline
-from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.model.task import ContextFactory, JsonValue
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import (
     describe_task,
@@ -22,19 +19,6 @@ from codebatch.plugins.entry_points import (
 )
 from codebatch.plugins.settings import evaluate_context, prepare_settings, task_configuration, task_contexts
 from codebatch.store.snapshots.snapshots import Snapshot
-
-
-def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
-    """Return a pipeline by name. The pipeline `full` also contains every custom task of the configuration.
-
-    Raises InvalidInput if there is no such pipeline. `configured` are the names of the custom tasks.
-    """
-    pipeline = PIPELINES.get(name)
-    if pipeline is None:
-        raise InvalidInput(f"unknown pipeline {name!r}", hint=did_you_mean_text(name, PIPELINES))
-    if name != "full":
-        return pipeline
-    return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))
 
 
 def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, JsonValue]]) -> None:
@@ -90,6 +74,7 @@ def resolve_tasks(
 
     `overrides` maps tasks to settings. Raises InvalidConfiguration or InvalidInput.
     """
+    catalogue.look_up_commands(names)
     declarations = {name: describe_task(catalogue, name) for name in names}
     try:
         ordered = order_tasks(names, {name: declaration.needs for name, declaration in declarations.items()})
@@ -143,6 +128,7 @@ def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dic
     return {
         purpose: tool
         for task in tasks
+        if catalogue.is_known(task.name)
         for tool, purpose in describe_task(catalogue, task.name).optional_tools.items()
         if tool not in task.tools
     }
@@ -192,6 +178,11 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
     """
     configs = {task.name: task.config for task in plan.tasks}
     for task in plan.tasks:
+        if not catalogue.is_known(task.name):
+            raise ToolMismatch(
+                f"the batch has a task {task.name!r}, which this configuration does not have",
+                hint=f"add [tasks.{task.name}] to your configuration, or make a new batch with: codebatch run PATH",
+            )
         describe_task(catalogue, task.name)
         try:
             effective_config(catalogue, task.name, task.config)

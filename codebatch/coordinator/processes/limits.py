@@ -6,7 +6,7 @@ The module also detects stuck processes on this machine, and processes on other 
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -40,24 +40,27 @@ def default_memory_bytes(jobs: int) -> int:
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits for one file or project task: seconds, and resident bytes of the worker with its child processes.
 
-    `host_seconds` is the minimum time to wait for a process on another host that makes no progress. Plans do not
-    contain limits.
+    `host_seconds` is the minimum time to wait for a process on another host that makes no progress. `call_seconds` maps
+    the number of a task in the plan to the time limit of a call of its program. Plans do not contain limits.
     """
 
     file_seconds: float
     project_seconds: float
     memory_bytes: int
     host_seconds: float = HOST_SECONDS_MAX
+    call_seconds: Mapping[int, float] = {}
 
     def seconds_for(self, step: WorkerStep) -> float:
         """Return the time limit of a step in seconds.
 
-        If a step executes several files at once, each file after the first adds a tenth of the limit of one file.
+        If a step executes several files at once, each file after the first adds a tenth of the limit of one file. If it
+        calls a program, the worker itself limits the call, so the time of the call is added.
         """
+        call_seconds = self.call_seconds.get(step.task, 0.0)
         if step.phase == PHASE_PROJECT:
-            return self.project_seconds
+            return self.project_seconds + call_seconds
         items = max(1, step.end - step.item)
-        return self.file_seconds * (1 + BATCHED_SECONDS_SHARE * (items - 1))
+        return self.file_seconds * (1 + BATCHED_SECONDS_SHARE * (items - 1)) + call_seconds
 
 
 class ResourceGuard:

@@ -182,7 +182,7 @@ class _MissExplainer:
         self._records = records
         self._plan = records.plan
         self._items = PlanItems(records.items, records.plan.contexts)
-        self._never_reused = {name for name, place in catalogue.custom_locations.items() if not place.reuse}
+        self._never_reused = {name for name in catalogue.locations if catalogue.unkeyed_input(name)}
         self._untrusted = untrusted_keys(records.store)
         self._contexts = visible_contexts(self._plan.tasks)
         batch = records.batch

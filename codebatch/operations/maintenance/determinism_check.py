@@ -14,16 +14,15 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.coordinator.analysis.progress_counter import RunScope
-from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline, task_name
+from codebatch.operations.project.pipelines import complete_tasks
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import BatchPlanner, make_planner
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.entry_points import describe_task
 from codebatch.query.sources.records import BatchRecords
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.store.batches.store_directory import StoreDir
@@ -100,29 +99,7 @@ def task_pipeline(catalogue: TaskCatalogue, task: str) -> Pipeline:
 
     Raises InvalidConfiguration or InvalidInput.
     """
-    return Pipeline(name="full", summary="", tasks=_with_needs(catalogue, task))
-
-
-def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
-    """Return a task and its dependencies, each task after its own dependencies.
-
-    Raises InvalidConfiguration, or InvalidInput if the dependencies form a cycle.
-    """
-    ordered: dict[str, None] = {}
-    waiting: list[str] = []
-
-    def add(name: str) -> None:
-        if name in waiting:
-            raise InvalidInput(f"tasks depend on one another in a cycle: {', '.join(waiting)}")
-        waiting.append(name)
-        for need in describe_task(catalogue, name).needs:
-            if need not in ordered:
-                add(need)
-        waiting.pop()
-        ordered[name] = None
-
-    add(task)
-    return tuple(ordered)
+    return Pipeline(name="full", summary="", tasks=complete_tasks(catalogue, (task,)))
 
 
 def run_new_batch(

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import InvalidInput
+from codebatch.model.command_table import CallTotals, CommandTaskLocation
 from codebatch.model.task import task_name
 from codebatch.operations import ignore_note
 from codebatch.operations.maintenance.determinism_check import run_new_batch, task_pipeline
@@ -16,6 +17,7 @@ from codebatch.operations.project.project_snapshot import ProjectSnapshot, rules
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.records import find_errors
+from codebatch.operations.runs.call_totals import read_call_totals
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import make_planner
 from codebatch.query.fields import JsonRecord
@@ -28,11 +30,12 @@ _GITIGNORE_ESCAPES = str.maketrans({character: f"\\{character}" for character in
 class FileTrialResult(msgspec.Struct, frozen=True, kw_only=True):
     """The records of a task for a file. If the task failed, `reason` and `evidence` are set.
 
-    `signal_status` is as in `RunResult`.
+    `signal_status` is as in `RunResult`. `calls` has facts about the call of a task that calls a program.
     """
 
     task: str
     records: list[JsonRecord]
+    calls: CallTotals | None = None
     reason: str = ""
     evidence: str = ""
     signal_status: int = 0
@@ -51,7 +54,7 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
         store = StoreLocator(Path(directory) / "store").open_or_create_store()
         with store.writing():
-            frozen = _freeze_file(execution, store, path)
+            frozen = _freeze_file(execution, store, path, configuration.catalogue.commands.get(task))
         planner = make_planner(configuration, store, frozen, pipeline, listener.note)
         records, status = run_new_batch(execution, planner, store, listener)
         question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
@@ -66,18 +69,26 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
             reason=str(failure.get("reason") or ""),
             evidence=evidence,
             signal_status=status,
+            calls=read_call_totals(records.batch, configuration.catalogue.commands.keys() & {task}).get(task),
         )
 
 
-def _freeze_file(execution: ExecutionSettings, store: StoreDir, path: Path) -> ProjectSnapshot:
+def _freeze_file(
+    execution: ExecutionSettings, store: StoreDir, path: Path, command: CommandTaskLocation | None
+) -> ProjectSnapshot:
     """Take a snapshot of one file, under its path in its project.
 
-    Outside a project, or if the project excludes the file, the file itself is the tree.
+    If `command` reads other files too, the snapshot has the whole project. Outside a project, or if the project
+    excludes the file, the file itself is the tree.
     """
     configuration = execution.configuration
     real_path = Path(os.path.realpath(path.parent), path.name)
     root = None if configuration.file is None else configuration.file.parent.resolve()
     if root is not None and real_path.is_relative_to(root):
+        if command is not None and (command.table.scope == "project" or command.table.config_files):
+            return take_project_snapshot(
+                store, [path], rules_for(configuration, (), ()), ignore_note, allow_empty=False
+            )
         base = Path(os.fsdecode(select_project([root], store.root).sources.base))
         pattern = "/" + str(real_path.relative_to(base)).translate(_GITIGNORE_ESCAPES)
         rules = msgspec.structs.replace(rules_for(configuration, (), ()), include=(pattern,))

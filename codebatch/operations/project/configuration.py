@@ -20,7 +20,10 @@ from codebatch.model.shard import ShardRule
 from codebatch.model.task import JsonValue
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.text.toml import TOML_BYTES_MAX, TomlError, parse_toml
-from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.operations.project.pipeline_settings import PipelineSettings, check_pipelines
+from codebatch.plugins.catalogue import TaskCatalogue, TaskLocation
+from codebatch.plugins.command_tasks import LOCATION_SETTINGS as COMMAND_SETTINGS
+from codebatch.plugins.command_tasks import command_task_location
 from codebatch.plugins.isolated_tasks import isolated_catalogue
 from codebatch.plugins.user_tasks import LOCATION_SETTINGS as OWN_SETTINGS
 from codebatch.plugins.user_tasks import custom_task_location
@@ -66,6 +69,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     store: StoreSettings = msgspec.field(default_factory=StoreSettings)
     index: IndexSettings = msgspec.field(default_factory=IndexSettings)
     tasks: dict[str, dict[str, JsonValue]] = {}
+    pipelines: dict[str, PipelineSettings] = {}
     work: dict[str, JsonValue] = {}
 
     def __post_init__(self) -> None:
@@ -95,7 +99,21 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         """Return a copy with one setting of a task replaced, as given on the command line."""
         tasks = self.settings.tasks
         changed = {**tasks, task: {**tasks.get(task, {}), key: value}}
-        return replace(self, settings=msgspec.structs.replace(self.settings, tasks=changed))
+        return replace(self, settings=replace(self.settings, tasks=changed))
+
+    def without_commands(self) -> Configuration:
+        """Return a copy without the tasks that call a program. They are removed from all pipelines, too."""
+        commands, settings = self.catalogue.commands, self.settings
+        pipelines = {
+            name: replace(pipeline, tasks=tuple(task for task in pipeline.tasks if task not in commands))
+            for name, pipeline in settings.pipelines.items()
+        }
+        tasks = {name: value for name, value in settings.tasks.items() if name not in commands}
+        return replace(
+            self,
+            settings=replace(settings, tasks=tasks, pipelines=pipelines),
+            catalogue=isolated_catalogue(self.catalogue.custom_locations, file_seconds=settings.file_seconds_max),
+        )
 
     def setting_rows(self, memory_bytes: int) -> list[tuple[str, JsonValue, str]]:
         """Return (name, value, origin) of every setting, by name.
@@ -112,6 +130,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
                 {} if place.reuse else {"reuse": False}
             )
             document["tasks"][name] |= values_set  # type: ignore[index]
+        for name, command in self.catalogue.commands.items():
+            document["tasks"][name] |= msgspec.to_builtins(command.table)  # type: ignore[index]
         for name, value in sorted(document.items()):
             origin = str(self.file) if name in self.set_in_file else "default"
             if name == "jobs" and value is None:
@@ -130,6 +150,11 @@ def load_configuration(start: Path) -> Configuration:
             table = _read_settings(path)
             if table is not None:
                 return _decode_settings(path, table)
+    return default_configuration()
+
+
+def default_configuration() -> Configuration:
+    """Return the configuration of a project without a configuration file."""
     return Configuration(settings=ProjectSettings(), file=None, set_in_file=frozenset(), catalogue=isolated_catalogue())
 
 
@@ -185,20 +210,29 @@ def _decode_settings(path: Path, table: dict[str, object]) -> Configuration:
     for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
         if isinstance(subtable := table.get(name), dict):
             _refuse_unknown(path, subtable, type_, f"{name}.")
+    default = check_pipelines(path, table.get("pipelines", {}), has_default="pipeline" in table)
+    if default is not None:
+        table = {**table, "pipeline": default}
     try:
         settings = msgspec.convert(table, ProjectSettings)
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidConfiguration(f"{path}: {error}") from error
-    custom_tasks = {
-        name: custom_task_location(name, task, path.parent) for name, task in settings.tasks.items() if "python" in task
-    }
-    tasks = {
-        name: {key: task[key] for key in task if name not in custom_tasks or key not in OWN_SETTINGS}
-        for name, task in settings.tasks.items()
-    }
+    locations: dict[str, TaskLocation] = {}
+    tasks: dict[str, dict[str, JsonValue]] = {}
+    for name, task in settings.tasks.items():
+        own_settings: tuple[str, ...] = ()
+        if "command" in task:
+            own_settings = COMMAND_SETTINGS
+            locations[name] = command_task_location(
+                name, task, path.parent, project_seconds=settings.project_seconds_max
+            )
+        elif "python" in task:
+            own_settings = OWN_SETTINGS
+            locations[name] = custom_task_location(name, task, path.parent)
+        tasks[name] = {key: value for key, value in task.items() if key not in own_settings}
     return Configuration(
         settings=msgspec.structs.replace(settings, tasks=tasks),
         file=path,
         set_in_file=frozenset(table),
-        catalogue=isolated_catalogue(custom_tasks, file_seconds=settings.file_seconds_max),
+        catalogue=isolated_catalogue(locations, file_seconds=settings.file_seconds_max),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -18,6 +19,7 @@ from codebatch.operations.project.configuration import Configuration
 from codebatch.system.files.regular_files import read_regular
 
 NEW_FILE_NAME = "codebatch.toml"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _OWN_TABLE = ("tool", "codebatch")
 
 
@@ -35,13 +37,13 @@ class ConfigurationFile:
         """Return a table as TOML text.
 
         `words` is the name of the table below the codebatch settings, for example `("tasks", "lint", "rules")`.
+        `comment` can have several lines.
         """
         name = ".".join((*self._prefix, *words))
         head = f"[[{name}]]" if is_array else f"[{name}]"
-        return (
-            "\n".join([f"# {comment}", head, *(f"{key} = {_toml_value(value)}" for key, value in values.items())])
-            + "\n"
-        )
+        comments = (f"# {line}" for line in comment.split("\n"))
+        members = (f"{key} = {_toml_value(value)}" for key, value in values.items())
+        return "\n".join([*comments, head, *members, ""])
 
     def append(self, text: str, change: Callable[[dict[str, Any]], None]) -> None:
         """Append TOML text to the file, with the file's line ends.
@@ -71,7 +73,7 @@ class ConfigurationFile:
         except TomlError:
             actual_settings = None
         if actual_settings != expected_settings:
-            head = text.split("\n")[1]
+            head = next(line for line in text.split("\n") if not line.startswith("#"))
             message = f"cannot add {head} to {self.path}: the file has inline tables or dotted keys"
             raise InvalidInput(message, hint=f"write tables with headers such as {head} instead, or add {head} by hand")
         self._append_atomically(added)
@@ -99,7 +101,16 @@ class ConfigurationFile:
 
 
 def _toml_value(value: JsonValue) -> str:
-    """Return a text or a list of texts as TOML. A TOML string is written as JSON, except that DEL is escaped too."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+    """Return a value as TOML, on one line. A TOML string is written as JSON, except that DEL is escaped too."""
+    match value:
+        case list():
+            return f"[{', '.join(map(_toml_value, value))}]"
+        case dict():
+            members = (f"{_toml_key(str(key))} = {_toml_value(member)}" for key, member in value.items())
+            return f"{{ {', '.join(members)} }}"
+        case _:
+            return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+
+
+def _toml_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _toml_value(key)

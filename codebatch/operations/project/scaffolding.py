@@ -15,8 +15,9 @@ import msgspec
 from codebatch.coordinator.analysis.planning import check_overrides
 from codebatch.errors import InvalidInput
 from codebatch.model.task import TASK_NAME_PATTERN
-from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.configuration import Configuration, load_configuration
 from codebatch.operations.project.configuration_file import ConfigurationFile
+from codebatch.operations.project.linter_recipes import find_recipe
 from codebatch.operations.project.task_example import TASK_EXAMPLE, TEST_EXAMPLE
 from codebatch.plugins.worker_services import language_services
 
@@ -34,7 +35,10 @@ class RuleScaffold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskScaffold(msgspec.Struct, frozen=True, kw_only=True):
-    """A custom task that was created: its file, its test, and the text that was added to the configuration file."""
+    """A custom task that was created: its file, its test, and the text that was added to the configuration file.
+
+    A task that calls a program has neither a file nor a test: `file` and `test` are empty.
+    """
 
     name: str
     file: str
@@ -75,12 +79,7 @@ def scaffold_task(start: Path, name: str) -> TaskScaffold:
     Raises InvalidInput, InvalidConfiguration or OSError; then created files are removed.
     """
     configuration = load_configuration(start)
-    if not TASK_NAME_PATTERN.match(name):
-        hint = "use lower-case letters, digits, - and _, starting with a letter"
-        raise InvalidInput(f"{name!r} is not a valid task name", hint=hint)
-    catalogue = configuration.catalogue
-    if name in catalogue.installed or name in configuration.settings.tasks:
-        raise InvalidInput(f"a task {name!r} already exists", hint="choose another name; see: codebatch pipelines")
+    _check_new_name(name, configuration)
     file = ConfigurationFile(configuration, start)
     root = file.path.parent
     stem = name.replace("-", "_")
@@ -105,6 +104,31 @@ def scaffold_task(start: Path, name: str) -> TaskScaffold:
     return TaskScaffold(
         name=name, file=str(root / code), test=str(root / test), configuration=str(file.path), text=text
     )
+
+
+def scaffold_command_task(start: Path, name: str, tool: str) -> TaskScaffold:
+    """Add the recipe of a linter to the configuration, as a task.
+
+    Raises InvalidInput, InvalidConfiguration or OSError; then nothing is written.
+    """
+    configuration = load_configuration(start)
+    recipe = find_recipe(tool)
+    _check_new_name(name, configuration)
+    file = ConfigurationFile(configuration, start)
+    table = recipe.table_in(file.path.parent)
+    comment = "\n".join([*recipe.comments, f"Try it on a file with: codebatch task try {name} FILE"])
+    text = file.table_text(("tasks", name), table, is_array=False, comment=comment)
+    file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
+    return TaskScaffold(name=name, file="", test="", configuration=str(file.path), text=text)
+
+
+def _check_new_name(name: str, configuration: Configuration) -> None:
+    """Raise InvalidInput if a new task cannot have this name."""
+    if not TASK_NAME_PATTERN.match(name):
+        hint = "use lower-case letters, digits, - and _, starting with a letter"
+        raise InvalidInput(f"{name!r} is not a valid task name", hint=hint)
+    if name in configuration.catalogue.installed or name in configuration.settings.tasks:
+        raise InvalidInput(f"a task {name!r} already exists", hint="choose another name; see: codebatch pipelines")
 
 
 def _make_file(root: Path, path: str, content: str) -> Path:

@@ -83,6 +83,16 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
         if self.file_seconds is not None and not self.file_seconds > 0:
             raise InvalidInput(f"`file_seconds` must be more than 0, not {self.file_seconds}")
 
+    @property
+    def workers_max(self) -> int:
+        """The maximum number of workers."""
+        return self.jobs or self.configuration.jobs
+
+    @property
+    def builds_index(self) -> bool:
+        """Whether the index of the batch is built at the end of a run."""
+        return self.configuration.settings.index.build == "run"
+
     def execute(
         self,
         store: StoreDir,
@@ -98,16 +108,18 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
         `snapshot` is the decoded snapshot of the batch, if the caller already has it.
         """
         settings = self.configuration.settings
-        jobs = self.jobs or self.configuration.jobs
+        jobs = self.workers_max
         memory_mb = self.memory_mb or settings.memory_mb_max
         catalogue = self.configuration.catalogue
+        plan = batch.plan()
+        catalogue.look_up_commands(plan.task_names)
         workers = WorkerSettings(
             store=str(store.root),
             batch=batch.id,
             coordinator=new_holder_id(),
             store_lock=lock.descriptor,
-            own_tasks=catalogue.custom_locations,
-            keeps_terms=settings.index.build == "run",
+            own_tasks=catalogue.locations,
+            keeps_terms=self.builds_index,
             hash_seed=self.hash_seed,
         )
         return execute(
@@ -120,6 +132,11 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
                 file_seconds=self.file_seconds or settings.file_seconds_max,
                 project_seconds=settings.project_seconds_max,
                 memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+                call_seconds={
+                    number: catalogue.commands[name].call_seconds
+                    for number, name in enumerate(plan.task_names)
+                    if name in catalogue.commands
+                },
             ),
             scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
             watcher=listener,

@@ -9,12 +9,11 @@ import msgspec
 
 from codebatch.coordinator.analysis.planning import (
     check_overrides,
-    find_pipeline,
     make_plan,
     prepare_tasks,
     resolve_tasks,
 )
-from codebatch.errors import StoreError, UnknownId
+from codebatch.errors import InvalidConfiguration, StoreError, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
@@ -22,8 +21,10 @@ from codebatch.model.task import Pipeline
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.history.checkouts import comparing_checkout
 from codebatch.operations.project.configuration import Configuration
+from codebatch.operations.project.pipelines import find_pipeline
 from codebatch.operations.project.project_snapshot import ProjectSnapshot, load_project_snapshot
 from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.command_tasks import find_program
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.store.batches.batch_directory import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches
 from codebatch.store.batches.resolution import find_default_batch, iter_source_batches
@@ -90,7 +91,7 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
 
         With `reuses`, it reuses results of older batches. On return the batch is durable.
         """
-        bases = find_bases(self.store, self.frozen.sources, self.pipeline) if reuses else ()
+        bases = find_bases(self.store, self.frozen.sources, self.pipeline, self.tasks) if reuses else ()
         return create_batch(
             self.store,
             plan,
@@ -168,7 +169,9 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
         if state.outputs is not None and state.is_settled_and_merged:
             is_covered = is_adoptable(batch, state.outputs.manifest)
         else:
-            is_covered = self.catalogue.custom_locations.keys().isdisjoint(task.name for task in self.tasks)
+            is_covered = self.catalogue.custom_locations.keys().isdisjoint(
+                task.name for task in self.tasks
+            ) and not any(self.catalogue.unkeyed_input(task.name) for task in self.tasks)
         return PlanMatch(
             has_same_plan=answers,
             has_commit=self._has_commit(batch),
@@ -216,12 +219,10 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
 def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
     """Return the named pipeline, by default the configured one.
 
-    Raises InvalidInput, or InvalidConfiguration if the settings of a task are wrong.
+    Raises InvalidInput, or InvalidConfiguration if the settings of a task or pipeline are wrong.
     """
-    settings = configuration.settings
-    pipeline_found = find_pipeline(name or settings.pipeline, settings.tasks)
-    check_overrides(configuration.catalogue, settings.tasks)
-    return pipeline_found
+    check_overrides(configuration.catalogue, configuration.settings.tasks)
+    return find_pipeline(configuration, name)
 
 
 def make_planner(
@@ -235,19 +236,42 @@ def make_planner(
     """Return the planner of a pipeline over a snapshot. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
     is_same_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
-    prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, is_project=is_same_project)
+    names = _runnable_tasks(configuration, pipeline, note, is_project=is_same_project)
+    prepared, notes = prepare_tasks(catalogue, names, settings.tasks, is_project=is_same_project)
     for problem in notes:
         note(f"{problem}: the analysed directory is not in the project of {file}")
     return BatchPlanner(
         store=store,
         frozen=frozen,
         pipeline=pipeline.name,
-        tasks=resolve_tasks(catalogue, pipeline.tasks, prepared),
+        tasks=resolve_tasks(catalogue, names, prepared),
         shard_rule=settings.shard,
         catalogue=catalogue,
         note=note,
         commit=commit,
     )
+
+
+def _runnable_tasks(
+    configuration: Configuration, pipeline: Pipeline, note: NoteCallback, *, is_project: bool
+) -> tuple[str, ...]:
+    """Return the tasks of a pipeline without those that call a program and cannot run, each with a note.
+
+    They run only on the project of the configuration, because configuration files of another tree can contain code.
+    Raises InvalidConfiguration if no task is left.
+    """
+    commands = configuration.catalogue.commands
+    left_out: dict[str, str] = {}
+    for name in pipeline.tasks:
+        if name in commands and not is_project:
+            left_out[name] = f"{configuration.file} is not in the root of the analysed project"
+        elif name in commands and commands[name].table.optional and find_program(commands[name]) is None:
+            left_out[name] = f"the program {commands[name].table.command[0]!r} is not installed"
+    for name, reason in left_out.items():
+        note(f"the task {name} was left out: {reason}")
+    if len(left_out) == len(pipeline.tasks):
+        raise InvalidConfiguration(f"no task of the pipeline {pipeline.name!r} can run here")
+    return tuple(name for name in pipeline.tasks if name not in left_out)
 
 
 def plan_snapshot(

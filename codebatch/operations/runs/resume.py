@@ -14,14 +14,17 @@ from codebatch.coordinator.analysis.execution import NOTHING_EXECUTED, RunOutcom
 from codebatch.coordinator.analysis.planning import missing_tools
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreError
+from codebatch.model.command_table import CallTotals
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.operations import PhaseCallback, ignore_note
 from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.operations.runs.call_totals import read_call_totals, tasks_without_files
 from codebatch.operations.runs.collection import collect_garbage_after_run
 from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
 from codebatch.operations.runs.headline import make_headline
 from codebatch.operations.runs.headline_cache import find_headline
+from codebatch.operations.runs.index_helpers import IndexHelpers
 from codebatch.operations.runs.repair import RepairSession
 from codebatch.operations.runs.requests import append_cancel_lift
 from codebatch.operations.runs.run_result import RunResult, ShardRunResult
@@ -118,6 +121,7 @@ class BatchRun(msgspec.Struct, frozen=True):
     started: float
     task: str | None = None
     name: str | None = None
+    helpers: IndexHelpers | None = None
 
     def do(
         self,
@@ -137,6 +141,8 @@ class BatchRun(msgspec.Struct, frozen=True):
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
             executed = self.repairing(batch, execute)
             batch = answering_one(batch)
+            if self.helpers is not None and not executed.signal_status:
+                self.helpers.start_index(batch)
         listener.phase("counting")
         make_result = partial(
             _make_result,
@@ -156,16 +162,22 @@ class BatchRun(msgspec.Struct, frozen=True):
 
 
 def finish_run(
-    execution: ExecutionSettings, result: RunResult, listener: Listener, snapshot: Snapshot | None = None
+    execution: ExecutionSettings,
+    result: RunResult,
+    listener: Listener,
+    snapshot: Snapshot | None = None,
+    helpers: IndexHelpers | None = None,
 ) -> RunResult:
     """Update the index and collect garbage at the end of a run. Return the result unchanged.
 
-    `snapshot` is the snapshot of the batch, if the caller already has it. If a signal ended the run, do neither.
+    `snapshot` is the snapshot of the batch, if the caller already has it. `helpers` have built parts of the
+    index. They are ended. If a signal ended the run, neither update the index nor collect garbage.
     """
     if result.executed.signal_status:
         return result
-    if execution.configuration.settings.index.build == "run":
-        _index_merged(result, listener, snapshot)
+    with helpers or IndexHelpers() as ending:
+        if execution.builds_index:
+            _index_merged(result, listener, snapshot, ending)
     listener.phase("collecting")
     try:
         collected = collect_garbage_after_run(
@@ -179,18 +191,20 @@ def finish_run(
     return result
 
 
-def _index_merged(result: RunResult, listener: Listener, snapshot: Snapshot | None) -> None:
+def _index_merged(result: RunResult, listener: Listener, snapshot: Snapshot | None, helpers: IndexHelpers) -> None:
     """Build the index of a merged batch. Do nothing if nothing was executed and the batch already has an index."""
     from codebatch.index.generations import is_indexed
 
     is_known = result.executed is NOTHING_EXECUTED and is_indexed(result.store, result.batch.id)
     if result.standing.outputs is None or is_known:
         return
+    listener.phase("indexing")
+    if helpers.has_built_index():
+        return
     from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
 
-    listener.phase("indexing")
     try:
-        build_index(result.store, result.batch, note=listener.note, snapshot=snapshot)
+        build_index(result.store, result.batch, note=listener.note, snapshot=snapshot, read_piece=helpers.read_piece)
     except CodebatchError as error:  # For example, another process has removed the batch.
         listener.note(f"index not updated: {error.message}")
 
@@ -237,10 +251,14 @@ def _make_result(
     catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
     missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
     custom_tasks = [
-        name
-        for name in records.task_names
-        if name in catalogue.custom_locations and catalogue.custom_locations[name].reuse
+        name for name in records.task_names if name in catalogue.custom_locations and not catalogue.unkeyed_input(name)
     ]
+    totals: dict[str, CallTotals] = {}
+    unmatched: dict[str, str] = {}
+    if executed.executed:
+        totals = read_call_totals(batch, catalogue.commands.keys() & records.task_names)
+    if not (executed.reused or executed.signal_status or summary.failures):
+        unmatched = tasks_without_files(totals, catalogue.commands, summary.languages)
     return RunResult(
         store=store,
         batch=batch,
@@ -252,6 +270,8 @@ def _make_result(
         failures=tuple(read_failures(records, FAILURES_READ_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
+        findings_left_out={name: total.left_out for name, total in totals.items() if total.left_out},
+        tasks_without_files=unmatched,
         inputs_outside_key={name: mark for name in custom_tasks if (mark := records.uncovered_inputs(name))},
         task=task,
     )

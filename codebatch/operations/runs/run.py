@@ -6,23 +6,19 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from codebatch.errors import InvalidInput
-from codebatch.model.task import task_name
-from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.project_snapshot import nothing_to_do_error, rules_for, take_project_snapshot
-from codebatch.operations.project.projects import find_project
+from codebatch.operations.project.project_snapshot import nothing_to_do_error
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
-from codebatch.operations.runs.planning import choose_pipeline, make_planner
+from codebatch.operations.runs.index_helpers import IndexHelpers
 from codebatch.operations.runs.repair import RepairSession
 from codebatch.operations.runs.resume import BatchRun, existing_batch_action, finish_run, make_run_scope
+from codebatch.operations.runs.run_request import prepare_request
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts
 from codebatch.query.status.batch_status import read_current_state
-from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.snapshot import selects_any_file
-from codebatch.store.batches.batch_directory import check_name
+from codebatch.store.batches.batch_directory import BatchDir, check_name
 
 
 def run(
@@ -33,6 +29,7 @@ def run(
     exclude: Sequence[str] = (),
     jobs: int | None = None,
     name: str | None = None,
+    commands: bool = True,
     listener: Listener | None = None,
 ) -> RunResult:
     """Analyse paths with a pipeline. If a complete batch of the same files, tasks and settings exists, nothing is
@@ -41,6 +38,7 @@ def run(
     Settings and custom tasks are taken from the project that contains the current directory.
 
     - `store`: the directory of the store. It is created if it does not exist.
+    - `commands`: run tasks that call a program. If false, they are left out.
     - `name`: a name for the batch. If another batch has this name, that batch loses the name.
 
     If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early, and
@@ -55,10 +53,11 @@ def run(
         print(ran.batch.id, ran.is_complete)
     """
     refuse_invalid_texts(include=include, exclude=exclude)
+    configuration = load_configuration(Path.cwd())
     return run_paths(
         tuple(map(path_argument, paths)),
         StoreLocator(None if store is None else path_argument(store)),
-        ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
+        ExecutionSettings(configuration=configuration if commands else configuration.without_commands(), jobs=jobs),
         pipeline=pipeline,
         include=tuple(include),
         exclude=tuple(exclude),
@@ -90,45 +89,32 @@ def run_paths(
     Invalid arguments are reported before anything is written. Raises CodebatchError.
     """
     started = time.monotonic()
-    configuration = execution.configuration
-    chosen_pipeline = choose_pipeline(configuration, pipeline)
-    projects = {path: find_project(path) for path in resolve_sources(paths, None).roots}
-    place = place.for_projects(projects.values())
+    request = prepare_request(paths, place, execution, pipeline, task, include, exclude)
     check_name(name)
-    if task is not None and task_name(task) not in chosen_pipeline.tasks:
-        raise InvalidInput(
-            f"pipeline {chosen_pipeline.name} has no task {task!r}", hint=f"one of: {', '.join(chosen_pipeline.tasks)}"
-        )
-    rules = rules_for(configuration, include, exclude)
-    if not (allow_empty or place.has_store() or selects_any_file(paths, rules)):
+    if not (allow_empty or request.place.has_store() or selects_any_file(paths, request.rules)):
         raise nothing_to_do_error(paths)
-    store = place.open_or_create_store(listener.note)
-    with store.writing() as lock:
-        frozen = take_project_snapshot(
-            store,
-            paths,
-            rules,
-            listener.note,
-            projects=projects,
-            allow_empty=allow_empty,
-            phase=listener.phase,
+    store = request.place.open_or_create_store(listener.note)
+    with IndexHelpers() as helpers:
+        with store.writing() as lock:
+            frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
+            before = planner.latest_batch()
+            batch, is_new = planner.find_or_make_batch(forces_new=forces_rerun, reuses=execution.reuses)
+            _note_missing_imports(before, batch, listener)
+            state = read_current_state(batch)
+            action: RunAction = "new" if is_new else existing_batch_action(state)
+            listener.chosen(batch, action)
+            work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name, helpers)
+            scope = None if state.is_settled_and_merged else make_run_scope(batch, task)
+            if scope is not None and task is None and execution.builds_index:
+                helpers.start_words(store, batch, frozen.snapshot, jobs=execution.workers_max)
+            result = work.do(batch, scope, frozen.snapshot, planner.find_answering)
+        return finish_run(execution, result, listener, frozen.snapshot, helpers)
+
+
+def _note_missing_imports(before: BatchDir | None, batch: BatchDir, listener: Listener) -> None:
+    """Note the imported findings of the latest batch that the new batch lacks."""
+    if before is not None and (missing := sorted(before.about.imports.keys() - batch.about.imports.keys())):
+        listener.note(
+            f"imported findings of {', '.join(missing)} are only in batch {before.id}; "
+            "to add them to the new batch, import the reports again"
         )
-        listener.frozen(frozen)
-        listener.phase("planning")
-        planner = make_planner(
-            configuration, store, frozen, chosen_pipeline, listener.note, find_commit(frozen.sources)
-        )
-        before = planner.latest_batch()
-        batch, is_new = planner.find_or_make_batch(forces_new=forces_rerun, reuses=execution.reuses)
-        if before is not None and (missing_imports := sorted(before.about.imports.keys() - batch.about.imports.keys())):
-            listener.note(
-                f"imported findings of {', '.join(missing_imports)} are only in batch {before.id}; "
-                "to add them to the new batch, import the reports again"
-            )
-        state = read_current_state(batch)
-        action: RunAction = "new" if is_new else existing_batch_action(state)
-        listener.chosen(batch, action)
-        work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
-        scope = None if state.is_settled_and_merged else make_run_scope(batch, task)
-        result = work.do(batch, scope, frozen.snapshot, planner.find_answering)
-    return finish_run(execution, result, listener, frozen.snapshot)

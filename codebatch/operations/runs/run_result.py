@@ -29,6 +29,9 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     - `missing_grammars`: for each language without an installed grammar, the number of files that were not parsed.
     - `executed`: the number of results that this run produced, and the number that it reused. Both are 0 if nothing was
       left to do. `executed.signal_status` is the exit status of the signal that ended the run early, otherwise 0.
+    - `findings_left_out`: for tasks that call a program, the number of findings that are not at a place in a file of
+      their call.
+    - `tasks_without_files`: maps tasks that call a program to the reason why they checked no file.
     - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
       the results of these tasks.
     - `task`: the name of the task if the run was restricted to one task, otherwise None.
@@ -52,6 +55,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     missing_grammars: Mapping[str, int]
     executed: RunOutcome
     inputs_outside_key: Mapping[str, str]
+    findings_left_out: Mapping[str, int]
+    tasks_without_files: Mapping[str, str]
     task: str | None
     name: str | None = None
     name_was: str | None = None

@@ -1,39 +1,60 @@
-"""Running of a program as a filter: bytes in, bytes out, with limits of time and output size."""
+"""Running of a program: bytes in, bytes out, with limits of time and output size."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import selectors
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from codebatch.model.program_call import ProgramCall, ProgramEnd, ProgramFailed
 from codebatch.system.clock import running_ns
+from codebatch.system.processes.processes import has_ended
 
 _PIECE_BYTES = 1 << 16
-_TAIL_BYTES = 2_000
+_TAIL_BYTES = 4_000
 _DRAIN_SECONDS = 0.2
+_POLL_SECONDS_MAX = 0.05
 _LINE_CHARACTERS_MAX = 200
-
-
-class ProgramFailed(Exception):
-    """The error that a program returned no usable output. The message is the reason."""
 
 
 def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, seconds: float, bytes_max: int) -> bytes:
     """Run a program with `data` on standard input, and return its standard output.
 
-    Raises ProgramFailed if the program ends with another status than 0, or exceeds the limit of `seconds` or
-    `bytes_max`. The program leads its own session, which is killed at the end.
+    Raises ProgramFailed as `run_program`, and if the program ends with another status than 0.
+    """
+    end = run_program(
+        ProgramCall(
+            arguments=arguments, directory=str(directory), input=data, seconds_max=seconds, output_bytes_max=bytes_max
+        )
+    )
+    if end.exit_status:
+        lines = end.error_output.decode("utf-8", "replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        raise ProgramFailed(
+            f"it ended with status {end.exit_status}{': ' + last[:_LINE_CHARACTERS_MAX] if last else ''}"
+        )
+    return end.output
+
+
+def run_program(call: ProgramCall) -> ProgramEnd:
+    """Run a program until it ends. It leads its own session, which is killed at the end.
+
+    Raises ProgramFailed if the program cannot be started or exceeds a limit.
     """
     try:
         process = subprocess.Popen(
-            list(arguments),
-            cwd=directory,
-            stdin=subprocess.PIPE,
+            list(call.arguments),
+            cwd=call.directory,
+            env=call.environment,
+            stdin=subprocess.PIPE if call.input else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -41,7 +62,10 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
     except (OSError, ValueError) as error:
         raise ProgramFailed(f"it cannot be started: {getattr(error, 'strerror', None) or error}") from error
     try:
-        output, error_output = _exchange_data(process, data, running_ns() + int(seconds * 1e9), seconds, bytes_max)
+        if call.file_bytes_max is not None and sys.platform == "linux":
+            with contextlib.suppress(OSError, ValueError):  # It ended, has more rights, or a lower limit already.
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (call.file_bytes_max, call.file_bytes_max))
+        output, error_output = _exchange_data(process, call, running_ns() + call.seconds_max * 1e9)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -50,58 +74,56 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
         process.wait()
-    if process.returncode:
-        lines = error_output.decode("utf-8", "replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        raise ProgramFailed(
-            f"it ended with status {process.returncode}{': ' + last[:_LINE_CHARACTERS_MAX] if last else ''}"
-        )
-    return output
+    return ProgramEnd(process.returncode, output, error_output)
 
 
-def _exchange_data(
-    process: subprocess.Popen[bytes], data: bytes, end_ns: int, seconds: float, bytes_max: int
-) -> tuple[bytes, bytes]:
-    """Write `data` to the program.
+def _exchange_data(process: subprocess.Popen[bytes], call: ProgramCall, end_ns: float) -> tuple[bytes, bytes]:
+    """Write the input to the program.
 
     After the program has ended, return its standard output and the end of its standard error.
     """
-    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     output, error_output = bytearray(), bytearray()
-    unwritten = memoryview(data)
+    unwritten = memoryview(call.input)
     with selectors.DefaultSelector() as selector:
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            os.set_blocking(pipe.fileno(), False)
-        selector.register(process.stdin, selectors.EVENT_WRITE)
-        selector.register(process.stdout, selectors.EVENT_READ)
-        selector.register(process.stderr, selectors.EVENT_READ)
+        _register_pipes(selector, process)
         ended_ns: int | None = None
         while selector.get_map():
-            if process.poll() is not None and ended_ns is None:
+            if ended_ns is None and has_ended(process):
                 # Orphaned processes of the program may keep its pipes open, so wait only a limited time after its end.
                 ended_ns = running_ns()
             if ended_ns is not None and running_ns() > ended_ns + _DRAIN_SECONDS * 1e9:
                 break
             if running_ns() > end_ns:
-                raise ProgramFailed(f"it did not end within {seconds:g} seconds")
+                raise _overdue_error(call, error_output)
             for key, _ in selector.select(_DRAIN_SECONDS / 2):
-                if key.fileobj is process.stdin:
+                if process.stdin is not None and key.fileobj is process.stdin:
                     unwritten = _write_available(selector, process.stdin, unwritten)
                 elif key.fileobj is process.stdout:
                     _read_available(selector, process.stdout, output)
-                    if len(output) > bytes_max:
-                        raise ProgramFailed(f"it printed more than {bytes_max:,} bytes")
+                    if len(output) > call.output_bytes_max:
+                        raise ProgramFailed(f"it printed more than {call.output_bytes_max:,} bytes")
                 else:
                     _read_available(selector, process.stderr, error_output)
                     del error_output[:-_TAIL_BYTES]
-    while process.poll() is None:
+    poll_seconds = 0.0005
+    while not has_ended(process):
         if running_ns() > end_ns:
-            raise ProgramFailed(f"it did not end within {seconds:g} seconds")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_DRAIN_SECONDS)
+            raise _overdue_error(call, error_output)
+        time.sleep(poll_seconds)
+        poll_seconds = min(2 * poll_seconds, _POLL_SECONDS_MAX)
     return bytes(output), bytes(error_output)
+
+
+def _register_pipes(selector: selectors.BaseSelector, process: subprocess.Popen[bytes]) -> None:
+    for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+        os.set_blocking(pipe.fileno(), False)
+        selector.register(pipe, selectors.EVENT_WRITE if pipe is process.stdin else selectors.EVENT_READ)
+
+
+def _overdue_error(call: ProgramCall, error_output: bytearray) -> ProgramFailed:
+    return ProgramFailed(f"it did not end within {call.seconds_max:g} seconds", bytes(error_output), is_overdue=True)
 
 
 def _write_available(selector: selectors.BaseSelector, pipe: IO[bytes], unwritten: memoryview) -> memoryview:

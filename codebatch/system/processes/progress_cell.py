@@ -96,6 +96,10 @@ class ProgressCell:
         """Record the step that begins now."""
         _step_struct.pack_into(self._map, 0, *step)
 
+    def restart_step(self, now_ns: int) -> None:
+        """Record that the current step begins now, so that its time limit is counted from now."""
+        self.write_step(self.read()._replace(since_ns=now_ns))
+
     def write_task(self, task: int) -> None:
         """Record the task of the step that begins now."""
         self._map[_TASK_OFFSET] = min(task, NO_TASK)

@@ -45,6 +45,61 @@ def test_generated_task_works_and_can_be_tried_on_a_file(codebatch: CommandLine)
     assert last == "    ValueError: b'a b.txt'"
 
 
+COMMANDS = """
+[tasks.fails]
+command = ["sh", "-c", "cat settings.txt >&2; exit 4", "sh", "{file}"]
+match = ["*.txt", "!settings.txt"]
+config_files = ["settings.txt"]
+records = "gcc"
+version = false
+
+[tasks.quiet]
+command = ["sh", "-c", "echo $1:3: other line; echo other.txt:1: other file", "sh", "{file}"]
+match = ["*.txt"]
+records = "gcc"
+version = false
+
+[tasks.project]
+command = ["sh", "-c", "cat */*.txt; echo src/a.txt:1: here"]
+match = ["a.txt"]
+scope = "project"
+records = "gcc"
+version = false
+"""
+
+
+@pytest.mark.slow
+def test_task_that_calls_a_program_can_be_tried_on_a_file(codebatch: CommandLine) -> None:
+    for name, text in (("a.txt", "one\n"), ("b.txt", "src/a.txt:1: from b\n"), ("c.py", "")):
+        write(codebatch.directory / "src" / name, text)
+    write(codebatch.directory / "settings.txt", "cannot read it\n")
+    write(codebatch.directory / "codebatch.toml", COMMANDS)
+    failed = codebatch("task", "try", "fails", "src/a.txt", status=1)
+    assert failed.lines == ["fails failed: exception", "  cannot read it", "  sh: it ended with status 4"]
+    quiet = codebatch("task", "try", "quiet", "src/a.txt")
+    note = "quiet has no records for src/a.txt: its program was called, and reported nothing in this file; 2 findings"
+    assert f"{note} elsewhere" in quiet.notes
+    assert codebatch("task", "try", "quiet", "src/a.txt", "--json").json["records"] == []
+    unmatched = codebatch("task", "try", "quiet", "src/c.py")
+    assert (
+        "was not called: src/c.py does not match the settings `match` and `class` of [tasks.quiet]" in unmatched.notes
+    )
+    project = [f"src/a.txt:1:1: warning project {text} [project]" for text in ("from b", "here")]
+    assert codebatch("task", "try", "project", "src/a.txt").lines == project
+
+
+@pytest.mark.slow
+def test_recipe_is_written_to_the_configuration(codebatch: CommandLine) -> None:
+    created = codebatch("task", "new", "shell", "--command", "shellcheck", "--json").json
+    assert (created["name"], created["file"], created["test"]) == ("shell", "", "")
+    assert (codebatch.directory / "codebatch.toml").read_text() == created["text"]
+    shown = codebatch("task", "new", "types", "--command", "mypy")
+    assert shown.lines[0] == f"{codebatch.directory / 'codebatch.toml'}:"
+    assert "try it on a file with: codebatch task try types FILE" in shown.notes
+    refused = codebatch("task", "new", "x", "--command", "mypi", "--json", status=2)
+    assert refused.error["hint"] == "did you mean 'mypy'?"
+
+
 def test_generated_test_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = scaffold_task(tmp_path, "words")
     module: dict[str, object] = {}

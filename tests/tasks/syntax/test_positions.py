@@ -18,7 +18,7 @@ from codebatch_workers.api.protocols import BatchedFileTask
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import iter_sources
 from tests.support import corpora
-from tests.support.source_files import created, source
+from tests.support.source_files import complete, created, source
 
 FILES_MAX = 25
 BYTES_MAX = 60_000
@@ -59,7 +59,7 @@ def comparable_records(files: Sequence[SourceFile], scratch: Path) -> list[list[
         task = created(name, scratch)
         records_by_file = [task.run_file(file) for file in files]
         if isinstance(task, BatchedFileTask):
-            records_by_file = task.complete(files, records_by_file)
+            records_by_file = complete(task, files, records_by_file)
         for mine, records in zip(results, records_by_file, strict=True):
             mine += [record for record in records if isinstance(record, Symbol | Edge | Diagnostic)]
             mine += [record for record in records if isinstance(record, Metric) and record.metric != "bytes"]

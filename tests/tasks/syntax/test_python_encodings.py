@@ -13,7 +13,7 @@ import pytest
 from codebatch.model.record import Diagnostic, File
 from codebatch_workers.api.protocols import BatchedFileTask
 from codebatch_workers.syntax.source import SourceFile
-from tests.support.source_files import created, source
+from tests.support.source_files import complete, created, source
 
 LONG = b"a" * 9000
 CASES = [
@@ -83,7 +83,7 @@ def parse(files: list[SourceFile], scratch: Path) -> list[tuple[str, list[str]]]
     task = created("parse", scratch)
     assert isinstance(task, BatchedFileTask)
     results: list[tuple[str, list[str]]] = []
-    for record, *errors in task.complete(files, [task.run_file(file) for file in files]):
+    for record, *errors in complete(task, files, [task.run_file(file) for file in files]):
         assert isinstance(record, File)
         results.append((record.parse, [diagnostic.code for diagnostic in errors if isinstance(diagnostic, Diagnostic)]))
     return results
@@ -118,7 +118,7 @@ def test_unreadable_python_encoding_is_explained(content: bytes, message: str, t
     task = created("parse", tmp_path)
     assert isinstance(task, BatchedFileTask)
     file = source("a.py", content)
-    ((_, *errors),) = task.complete([file], [task.run_file(file)])
+    ((_, *errors),) = complete(task, [file], [task.run_file(file)])
     assert "|".join(diagnostic.message for diagnostic in errors if isinstance(diagnostic, Diagnostic)) == message
 
 

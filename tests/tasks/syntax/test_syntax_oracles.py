@@ -20,7 +20,7 @@ import pytest
 from codebatch.model.record import Diagnostic, File
 from codebatch_workers.api.protocols import BatchedFileTask
 from tests.support import corpora
-from tests.support.source_files import created, source
+from tests.support.source_files import complete, created, source
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -102,7 +102,7 @@ def test_syntax_errors_match_other_parsers(
     task = created("parse", tmp_path)
     assert isinstance(task, BatchedFileTask)
     sources = [source(f"d{number}/a{suffix}", text) for number, text in enumerate(texts)]
-    results = task.complete(sources, [task.run_file(file) for file in sources])
+    results = complete(task, sources, [task.run_file(file) for file in sources])
     differ, lines, counts = [], Counter[bool](), Counter[bool]()
     for text, (record, *diagnostics) in zip(texts, results, strict=True):
         assert isinstance(record, File)

@@ -28,6 +28,10 @@ class Project(Protocol):
     def outside(self) -> Sequence[Entry]:
         """The files of the snapshot outside the batch. Empty unless the batch is restricted to paths."""
 
+    @property
+    def symlinks(self) -> Sequence[Entry]:
+        """The symbolic links of the snapshot. `read` returns the target of a link."""
+
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """Yield each file with its records from the task `task`. A task can read only records of tasks that it needs.
 

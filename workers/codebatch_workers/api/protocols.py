@@ -14,9 +14,11 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from codebatch.model.command_table import CommandTable
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.record import Record
+from codebatch.model.program_call import ProgramEnd
+from codebatch.model.record import FailureReason, Record
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
@@ -49,6 +51,37 @@ def _no_memory() -> MemoryDirectory | None:
     return None
 
 
+class FileFailure(Exception):
+    """The failure of a task on one file. The text is the evidence that the batch keeps.
+
+    A batched task returns it in place of the records of the file.
+    """
+
+    def __init__(self, evidence: str, reason: FailureReason = "exception") -> None:
+        super().__init__(evidence)
+        self.evidence = evidence
+        self.reason = reason
+
+
+class TaskProgram(Protocol):
+    """The program of a task that calls one."""
+
+    @property
+    def table(self) -> CommandTable:
+        """The settings of the task."""
+
+    @property
+    def project(self) -> str:
+        """The directory of the configuration."""
+
+    def run(self, arguments: Sequence[bytes], directory: bytes, home: bytes, report: bytes | None) -> ProgramEnd:
+        """Run the program, with arguments, in a directory, with the home directory `home`.
+
+        If `report` is the path of a file, its bytes are the output. Raises ProgramFailed, or ToolMismatch if the
+        program has changed.
+        """
+
+
 class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True):
     """The environment of a task, passed once to its factory.
 
@@ -60,6 +93,7 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
     - `put_object`: store bytes for an `ast` record, and return their digest. The bytes are durable before the record
       is. They are removed when no `ast` record refers to them.
     - `read_object`: return the bytes of an object, given its digest. Raises ObjectMissing.
+    - `program`: the program of a task that calls one (SPEC.md "Command tasks"), otherwise None.
     - `try_memory`: create a directory in memory for thousands of short-lived small files. Returns None if there is not
       enough memory.
     """
@@ -71,6 +105,7 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
     put_object: Callable[[bytes], Digest] = _refuse_object
     try_memory: Callable[[], MemoryDirectory | None] = _no_memory
     read_object: Callable[[str], bytes] = _refuse_object_read
+    program: TaskProgram | None = None
 
 
 @runtime_checkable
@@ -127,6 +162,14 @@ class IncrementalTask(ProjectTask, Protocol):
 
 
 @runtime_checkable
+class CallingFileTask(FileTask, Protocol):
+    """A built-in file task that also reports facts about its calls of a program. The journal stores this text."""
+
+    def take_report(self) -> str:
+        """Return the facts about the calls since the last report, as text."""
+
+
+@runtime_checkable
 class BatchedFileTask(FileTask, Protocol):
     """A file task that also passes many files to a tool in one call.
 
@@ -135,8 +178,10 @@ class BatchedFileTask(FileTask, Protocol):
     must not depend on which other files are passed to the tool.
     """
 
-    def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Return all records of each file, in their final order.
+    def complete(
+        self, files: Sequence[SourceFile], records: Sequence[list[Record]]
+    ) -> Sequence[list[Record] | FileFailure]:
+        """Return all records of each file, in their final order, or the reason why there are none.
 
         `records` has one list for each file: the records that `run_file` returned for it.
         """

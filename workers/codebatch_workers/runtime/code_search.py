@@ -8,8 +8,6 @@ from codebatch.errors import InvalidInput, InvalidQuery
 from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.task import JsonValue
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
-from codebatch_workers.syntax.language.languages import path_language
-from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.patterns.finders import (
     PatternError,
     SyntaxFinder,
@@ -23,12 +21,6 @@ from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 MATCH_SOURCE_BYTES_MAX = 1_000
 """The maximum size of a source line or of a captured text in an answer, in bytes."""
 _NO_RESULT = FileSearchResult()
-
-
-def resolve_language(name: str) -> str:
-    """Return the language that a user means by `name`: a name of codebatch, a name of linguist, or a file extension."""
-    known = language_named(name)
-    return path_language(b"x." + name.lower().encode("utf-8", "replace")) or known
 
 
 def make_finder(kind: str, text: str, language: str) -> SyntaxFinder:

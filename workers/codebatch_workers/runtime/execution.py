@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 import msgspec
-from msgspec.structs import replace
 
-from codebatch.errors import InvalidConfiguration
+from codebatch.errors import InvalidConfiguration, ToolMismatch
 from codebatch.model.analysis.item_table import ITEM_BYTES_MAX
 from codebatch.model.analysis.record_counting import count_lines, count_records
 from codebatch.model.digest import Digest
@@ -36,15 +35,15 @@ from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
-from codebatch.system.files.memory_scratch import try_memory_scratch
 from codebatch.system.processes.process_state import ProcessState
 from codebatch_workers.api.protocols import (
     BatchedFileTask,
+    CallingFileTask,
+    FileFailure,
     FileTask,
     IncrementalTask,
     ProjectTask,
     ReportingTask,
-    TaskEnvironment,
 )
 from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
@@ -66,6 +65,7 @@ from codebatch_workers.runtime.shard_parts import (
     update_shard_part,
 )
 from codebatch_workers.runtime.task_calls import call_guarded
+from codebatch_workers.runtime.task_environments import TaskEnvironments
 from codebatch_workers.runtime.user_tasks import CustomTasks
 from codebatch_workers.syntax.cells import with_cell_locations
 from codebatch_workers.syntax.source import SourceFile
@@ -90,22 +90,22 @@ class TaskRunner:
         store: Path | None = None,
         keep: TermsKeeper | None = None,
         read_object: Callable[[Digest], bytes] | None = None,
+        restart_limit: Callable[[], None] = lambda: None,
     ) -> None:
         """`store` is the store of the batch. Custom project tasks may read the store.
 
-        `keep` stores terms for the index. `read_object` returns the bytes of an object, for import tasks.
+        `keep` stores terms for the index. For `read_object` and `restart_limit`, see TaskEnvironments.
         """
+        self._environments = TaskEnvironments(catalogue, objects, read_object, restart_limit)
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._visible_contexts = visible_contexts(tasks)
         self._scratch = scratch
         self._objects = objects
-        self._read_object = read_object
         self._loaded: dict[str, LoadedTask] = {}
         self._custom_task_names: set[str] = set()
         self._validated: set[str] = set()
         self._with_findings: set[str] = set()
-        self._shared: dict[str, object] = {}
         self._validate_records = partial(validate_records, has_object=None if objects is None else objects.has_object)
         self._custom_tasks = CustomTasks(catalogue, store, self._validate_records)
         self._encoder = msgspec.json.Encoder()
@@ -175,6 +175,8 @@ class TaskRunner:
         try:
             for index, answer in zip(passed, self._complete_batch(name, files, results, passed), strict=True):
                 completed[index] = answer
+        except ToolMismatch:
+            raise
         except BaseException:
             for index in passed:
                 answers = call_guarded(self._complete_batch, name, files, results, [index])
@@ -183,15 +185,19 @@ class TaskRunner:
 
     def _complete_batch(
         self, name: str, files: Sequence[SourceFile], results: Sequence[TaskResult], indexes: Sequence[int]
-    ) -> list[list[Record]]:
+    ) -> list[TaskResult]:
         partial = [result for index in indexes if not isinstance(result := results[index], TaskFailure)]
         narrowed_files = [files[index].restricted_to_contexts(self._visible_contexts[name]) for index in indexes]
         answers = cast("BatchedFileTask", self._ready_task(name)).complete(narrowed_files, partial)
         if len(answers) != len(indexes):
             raise RuntimeError(f"the task was given {len(indexes)} files and returned {len(answers)} results")
-        if name in self._validated:
-            return [self._validate_records(answer, file) for answer, file in zip(answers, narrowed_files, strict=True)]
-        return answers
+        completed: list[TaskResult] = []
+        for answer, file in zip(answers, narrowed_files, strict=True):
+            if isinstance(answer, FileFailure):
+                completed.append(TaskFailure(reason=answer.reason, evidence=answer.evidence))
+            else:
+                completed.append(self._validate_records(answer, file) if name in self._validated else answer)
+        return completed
 
     def run_project(
         self,
@@ -335,7 +341,8 @@ class TaskRunner:
             reused=len(reused_lines),
             inputs_outside_key=self._custom_tasks.uncovered_inputs(name) if done else "",
         )
-        encoded = encode_outcome(outcome, [result.lines for result in results], self._frame_writer)
+        report = task.take_report() if isinstance(task := self._loaded.get(name), CallingFileTask) else ""
+        encoded = encode_outcome(outcome, [result.lines for result in results], self._frame_writer, evidence=report)
         self._keep_terms(encoded, results)
         return encoded
 
@@ -408,13 +415,7 @@ class TaskRunner:
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
-            environment = TaskEnvironment(
-                config=config, scratch=scratch, name=name, shared=self._shared, try_memory=try_memory_scratch
-            )
-            if self._read_object is not None:
-                environment = replace(environment, read_object=self._read_object)
-            if self._objects is not None:
-                environment = replace(environment, put_object=self._objects.add)
+            environment = self._environments.make(name, config, scratch)
             task: object = factory(environment)
         except BaseException as error:
             raise InvalidConfiguration(

@@ -27,7 +27,7 @@ from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import LintSettings
 from codebatch_workers.lint.unreported import UnreportedCause, UnreportedFinding, UnreportedQuery, unreported_reason
-from codebatch_workers.runtime.code_search import find_in, make_finder, resolve_language
+from codebatch_workers.runtime.code_search import find_in, make_finder
 from codebatch_workers.runtime.rule_trials import RuleTrials
 from codebatch_workers.syntax.language.languages import (
     EXTRA_GRAMMAR_TOOLS,
@@ -35,6 +35,7 @@ from codebatch_workers.syntax.language.languages import (
     has_grammar,
     path_language,
 )
+from codebatch_workers.syntax.language.user_languages import resolve_language
 from codebatch_workers.syntax.patterns.finders import PatternError, check_language
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree

@@ -34,14 +34,16 @@ class BatchProject:
         needs: Collection[str],
         contexts: Collection[str] = (),
         outside: Sequence[Entry] = (),
+        symlinks: Sequence[Entry] = (),
     ) -> None:
         """`read` returns the content of a file.
 
         `needs` are the tasks whose records may be read. `contexts` are the names of the contexts that source files
-        contain. `outside` are the files of the snapshot outside the batch.
+        contain. `outside` are the files of the snapshot outside the batch. `symlinks` are its symbolic links.
         """
         self.files = items
         self.outside = outside
+        self.symlinks = symlinks
         self._plan = plan
         self._ledger = ledger
         self._outcomes = outcomes

@@ -6,7 +6,8 @@ import traceback  # Imported early: a task may later use up the file descriptors
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from codebatch.errors import ObjectMissing, StoreError
+from codebatch.errors import ObjectMissing, StoreError, ToolMismatch
+from codebatch_workers.api.protocols import FileFailure
 from codebatch_workers.runtime.results import TaskFailure
 
 EVIDENCE_CHARACTERS_MAX = 4000
@@ -18,15 +19,17 @@ T = TypeVar("T")
 def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
     """Call a function and return its result. If it raises an exception, return a failure instead.
 
-    A StoreError is raised again, except for ObjectMissing. ObjectMissing becomes a failure, because it affects only
-    this file.
+    A StoreError and a ToolMismatch are raised again, except for ObjectMissing. ObjectMissing becomes a failure, because
+    it affects only this file.
     """
     try:
         return call(*arguments, **options)
+    except FileFailure as error:
+        return TaskFailure(reason=error.reason, evidence=error.evidence)
     except ObjectMissing as error:
         return TaskFailure(reason="object", evidence=error.message)
-    except StoreError:
-        raise  # The store is unreadable, so any task would fail. This task is not the cause, so it gets no outcome.
+    except (StoreError, ToolMismatch):
+        raise  # The store is unreadable, or a program has changed. The file is not the cause, so it gets no outcome.
     except MemoryError:
         return TaskFailure(reason="memory", evidence=_traceback_end())
     except BaseException:

@@ -20,7 +20,6 @@ from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
 RecordCheck = Callable[[object, SourceFile | None], list[Record]]
-_REUSE_IS_OFF = "reuse = false"
 _INPUTS_NOT_AUDITED = "nobody watched"
 
 
@@ -96,16 +95,17 @@ class CustomTasks:
     def uncovered_inputs(self, name: str) -> str:
         """Return the reason why other batches must not reuse the results of a task, or an empty text if they may.
 
-        There are three reasons: the task read an input that its cache key does not cover, its configuration has `reuse
-        = false`, or a source file of the task changed during the run.
+        There are three reasons: the settings of the task say so, the task read an input that its cache key does not
+        cover, or a source file of the task changed during the run.
         """
+        unkeyed_input = self._catalogue.unkeyed_input(name)
+        if unkeyed_input:
+            return unkeyed_input
         custom_task = self._catalogue.custom_task(name)
         if custom_task is None:
             return ""
         place, watch = self._catalogue.custom_locations[name], self._catalogue.watch
         changed = custom_task.source.changed_file(place)
-        if not place.reuse:
-            return _REUSE_IS_OFF
         if changed is not None:
             return f"{changed} changed during the run"
         return _INPUTS_NOT_AUDITED if watch is None else watch.first_uncovered_input(name)

@@ -16,7 +16,7 @@ from codebatch.model.entry import Entry
 from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import plan_items, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard
-from codebatch.model.task import PIPELINES
+from codebatch.model.task import BUILT_IN_TASKS, CustomTaskLocation
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.protocol.launch import WorkerLaunch
@@ -76,7 +76,10 @@ _MESSAGES_POLL_NS = 1_000_000  # The time between two checks for messages of the
 
 
 class AnalysisWorker:
-    """One worker process of one batch, from its start to its end."""
+    """One worker process of one batch, from its start to its end.
+
+    It has many methods: each is a step of a unit.
+    """
 
     def __init__(
         self,
@@ -117,9 +120,10 @@ class AnalysisWorker:
         )
         self._committer = OutcomeCommitter(files, batch.root, launch.holder)
         self._journal = journal.JournalWriter(files, batch.root, launch.holder, wall_ns)
+        has_custom_tasks = any(isinstance(location, CustomTaskLocation) for location in launch.own_tasks.values())
         self._runner = runner or TaskRunner(
             TaskCatalogue(
-                launch.own_tasks, InputAudit(str(store.root)) if launch.own_tasks else None, batch.about.imports
+                launch.own_tasks, InputAudit(str(store.root)) if has_custom_tasks else None, batch.about.imports
             ),
             self._plan.tasks,
             Path.cwd(),
@@ -127,6 +131,7 @@ class AnalysisWorker:
             store.root,
             terms_keeper(files, store.root, self._plan) if launch.keeps_terms else None,
             self._objects.read,
+            partial(_restart_step, self._cell),
         )
         self._bases = ReusedBatches(store)
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
@@ -142,7 +147,7 @@ class AnalysisWorker:
     @property
     def has_only_built_in_tasks(self) -> bool:
         """Whether only built-in tasks run in this process."""
-        return set(self._plan.task_names) <= set(PIPELINES["full"].tasks)
+        return set(self._plan.task_names) <= set(BUILT_IN_TASKS)
 
     def run(self) -> None:
         """Work until the coordinator requests the end. Raises CoordinatorLost."""
@@ -305,6 +310,7 @@ class AnalysisWorker:
             needs=needs,
             contexts=contexts,
             outside=self._excluded_entries(),
+            symlinks=[entry for entry in self._snapshot.entries if entry.kind == "symlink"],
         )
 
         def before() -> PreviousBatch | None:
@@ -403,3 +409,7 @@ class AnalysisWorker:
 
     def _record_step(self, item: int, end: int, phase: int) -> None:
         self._cell.write_step(WorkerStep(running_ns(), self._items_done, self._records, self._units, item, end, phase))
+
+
+def _restart_step(cell: ProgressCell) -> None:
+    cell.restart_step(running_ns())

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.protocols import MemoryDirectory, TaskEnvironment
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
+from codebatch_workers.programs.temporary_files import TemporaryFiles, argument_chunks, written_path
 from codebatch_workers.syntax.contexts import package_directories
 from codebatch_workers.syntax.source import SourceFile
 
@@ -32,12 +32,6 @@ SYNTAX_ERROR_CODE = "invalid-syntax"
 # This code must be among the selected rules. Otherwise, ruff would report no finding for a file that it cannot read.
 UNREADABLE_CODE = "E902"
 
-_ARGUMENT_BYTES_MAX = 100_000
-# A longer path might exceed the system's limit when it is appended to the scratch directory. Such a file is written
-# under its file name only.
-_PATH_BYTES_MAX = 2000
-_NAME_BYTES_MAX = 240
-_PYTHON_ENDINGS = (b".pyi", b".ipynb")
 # Findings of F401 contain whether the import is from the project. With this setting, ruff does not decide this by the
 # files that are present.
 WITHOUT_SOURCES_ARGUMENTS = ("--config", "src = []")
@@ -142,7 +136,7 @@ class RuffRunner:
     def _check_below(self, scratch: Path, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         groups: dict[Hashable, list[SourceFile]] = {}
         for file in files:
-            key = self.companion_texts(file) if _written_path(file.path) == file.path else file
+            key = self.companion_texts(file) if _location(file.path) == file.path else file
             groups.setdefault(key, []).append(file)
         findings: dict[SourceFile, list[RuffFinding]] = {}
         for group in groups.values():
@@ -152,14 +146,14 @@ class RuffRunner:
     def _run_ruff(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
         """Return one list of findings for each file. All files must have equal companion files."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
-        if os.path.lexists(directory):
-            _remove_all(directory)
-        tree = _TemporaryFiles(directory)
+        tree = TemporaryFiles(directory)
         try:
-            tree.write_texts(self.companion_texts(files[0]))
-            names = tree.write_missing(files)
+            for path, text in self.companion_texts(files[0]):
+                tree.write_file(_location(path), text.encode("utf-8"))
+            names = _write_missing(tree, files)
             findings: dict[str, list[RuffFinding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
-            for chunk in _command_line_chunks(names):
+            # A bare name could be `-`, which means standard input.
+            for chunk in argument_chunks([b"./" + name for name in names]):
                 for finding in self._call_ruff(directory, chunk):
                     if finding.filename not in findings or finding.code == UNREADABLE_CODE:
                         raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
@@ -206,108 +200,27 @@ def is_for_ruff(file: SourceFile) -> bool:
     return file.language == "python" and file.file_class not in ("binary", "huge", "empty")
 
 
-class _TemporaryFiles:
-    """Files that are written below an empty directory. A function to remove each file or directory is recorded."""
+def _write_missing(tree: TemporaryFiles, files: Sequence[SourceFile]) -> list[bytes]:
+    """Write files, and an empty `__init__.py` in each package above them. Skip those that are written already.
 
-    def __init__(self, directory: bytes) -> None:
-        self._directory = directory
-        self._undo: dict[bytes, Callable[[bytes], None]] = {}
-        os.mkdir(directory)
-
-    def write_texts(self, texts: Iterable[tuple[bytes, str]]) -> None:
-        """Write texts to files. `texts` contains pairs of path and text. `_written_path` converts each path."""
-        for path, text in texts:
-            self._write_file(_written_path(path), text.encode("utf-8"))
-
-    def write_missing(self, files: Sequence[SourceFile]) -> list[bytes]:
-        """Write files, and an empty `__init__.py` in each package above them. Skip those that this object has written.
-
-        Return the location of each file.
-        """
-        locations = [_written_path(file.path) for file in files]
-        for location, file in zip(locations, files, strict=True):
-            content = file.utf8 if file.notebook is None else file.notebook.code_only_notebook()
-            self._write_file(location, content, is_executable=file.executable)
-        for packages in {
-            file.contexts.get("packages", b"")
-            for location, file in zip(locations, files, strict=True)
-            if _has_same_directories(location, file.path)
-        }:
-            for package in package_directories(packages):
-                self._write_file(_written_path(package + b"/__init__.py" if package else b"__init__.py"), b"")
-        return locations
-
-    def _write_file(self, name: bytes, content: bytes, *, is_executable: bool = False) -> None:
-        """Write a file, unless this object has already written it.
-
-        Raises FileExistsError if the file system does not distinguish the name from the name of another file.
-        """
-        if name in self._undo:
-            return
-        self._make_directory(name.rpartition(b"/")[0])
-        mode = 0o700 if is_executable else 0o600
-        # Descriptors are twice as fast as file objects, which matters for thousands of small files.
-        descriptor = os.open(self._directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        self._undo[name] = os.unlink
-        try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(descriptor, view) :]
-        finally:
-            os.close(descriptor)
-
-    def _make_directory(self, name: bytes) -> None:
-        if name and name not in self._undo:
-            self._make_directory(name.rpartition(b"/")[0])
-            os.mkdir(self._directory + b"/" + name)
-            self._undo[name] = os.rmdir
-
-    def remove(self) -> None:
-        """Remove the directory. Removing each recorded file is twice as fast as listing the directory first."""
-        try:
-            for name, remove in reversed(self._undo.items()):
-                remove(self._directory + b"/" + name)
-            os.rmdir(self._directory)
-        except OSError:
-            # Another program has added or removed files in the directory.
-            _remove_all(self._directory)
-
-
-def _remove_all(directory: bytes) -> None:
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-def _command_line_chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
-    """Split file names into chunks, each of which fits on a command line. There is nearly always one chunk."""
-    chunk: list[bytes] = []
-    size = 0
-    for location in names:
-        # A bare name could be `-`, which means standard input.
-        name = b"./" + location
-        size += len(name) + 1
-        if chunk and size > _ARGUMENT_BYTES_MAX:
-            yield chunk
-            chunk, size = [], len(name) + 1
-        chunk.append(name)
-    yield chunk
-
-
-def _written_path(path: bytes) -> bytes:
-    """Return the location at which a file is written for ruff, relative to the directory.
-
-    The location is the path itself, with invalid UTF-8 escaped, because ruff repeats the location in JSON. If this is
-    too long, the location is only the file name. If the file name is also too long, it is a fixed name.
+    Return the location of each file.
     """
-    try:
-        path.decode("utf-8")
-    except UnicodeDecodeError:
-        path = path.decode("utf-8", "backslashreplace").encode("utf-8")
-    if len(path) <= _PATH_BYTES_MAX and max(map(len, path.split(b"/"))) <= _NAME_BYTES_MAX:
-        return path
-    name = path.rpartition(b"/")[2]
-    if len(name) <= _NAME_BYTES_MAX:
-        return name
-    return next((b"module" + ending for ending in _PYTHON_ENDINGS if name.endswith(ending)), b"module.py")
+    locations = [_location(file.path) for file in files]
+    for location, file in zip(locations, files, strict=True):
+        content = file.utf8 if file.notebook is None else file.notebook.code_only_notebook()
+        tree.write_file(location, content, is_executable=file.executable)
+    for packages in {
+        file.contexts.get("packages", b"")
+        for location, file in zip(locations, files, strict=True)
+        if _has_same_directories(location, file.path)
+    }:
+        for package in package_directories(packages):
+            tree.write_file(_location(package + b"/__init__.py" if package else b"__init__.py"), b"")
+    return locations
+
+
+def _location(path: bytes) -> bytes:
+    return written_path(path, default_ending=b".py")
 
 
 def _has_same_directories(location: bytes, path: bytes) -> bool:

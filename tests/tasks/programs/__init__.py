@@ -1,0 +1,1 @@
+"""Tests of tasks that call a program, without processes."""

@@ -1,0 +1,1 @@
+"""Programs that tasks call: the files that they get, and their reports."""

@@ -1,0 +1,263 @@
+"""Calls of the program of a command task, and the findings in its reports (SPEC.md "Command tasks").
+
+The files are written below an empty directory, at their paths in the source tree, with their original bytes. There the
+program runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.interchange.report_formats import read_report
+from codebatch.interchange.reports import ImportedFinding, ImportedReport, UnreadableReport
+from codebatch.model.analysis.report_formats import parse_report_format
+from codebatch.model.command_table import (
+    EXIT_RECORDS,
+    FILE_ARGUMENT,
+    FILES_ARGUMENT,
+    REPORT_ARGUMENT,
+    CallTotals,
+    CommandConfig,
+    CommandTable,
+)
+from codebatch.model.gitignore import parse_arguments
+from codebatch.model.program_call import ProgramEnd, ProgramFailed
+from codebatch.model.record import Diagnostic, Record
+from codebatch_workers.api.protocols import FileFailure, MemoryDirectory, TaskEnvironment
+from codebatch_workers.programs.report_paths import ReportedPaths
+from codebatch_workers.programs.report_records import convert_findings
+from codebatch_workers.programs.temporary_files import TemporaryFiles
+from codebatch_workers.syntax.language.user_languages import resolve_language
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.suppression import matches_any_pattern
+
+EVIDENCE_CHARACTERS_MAX = 4000
+_EXIT_MESSAGE_CHARACTERS_MAX = 500
+_EXIT_STATUS_MAX = 125
+"""Greater statuses say that a shell could not run a program, or that a signal ended it."""
+_CALL = b"/call"
+_TREE = b"tree/"
+_HOME = b"home"
+_REPORT = b"report"
+
+
+class CommandError(Exception):
+    """The error that a call gave no usable report. `evidence` is the reason. `is_overdue`: it took too long."""
+
+    def __init__(self, evidence: str, *, is_overdue: bool = False) -> None:
+        super().__init__(evidence)
+        self.evidence = evidence
+        self.is_overdue = is_overdue
+
+    @property
+    def failure(self) -> FileFailure:
+        """The failure of a file whose call gave no usable report."""
+        return FileFailure(self.evidence, "timeout" if self.is_overdue else "exception")
+
+
+class CalledTree:
+    """The tree in which the program of a call runs. Locations are relative to this tree."""
+
+    def __init__(self, files: TemporaryFiles, linked: Sequence[bytes] = ()) -> None:
+        """`linked` are the locations of the links to directories of the project. Nothing is written through them."""
+        self._files = files
+        self._linked = linked
+
+    def write_file(self, location: bytes, content: bytes, *, is_executable: bool) -> None:
+        """Write a file, unless it is written already or below a linked directory. Raises OSError."""
+        if not is_at_or_below(location, self._linked):
+            self._files.write_file(_TREE + location, content, is_executable=is_executable)
+
+    def make_link(self, location: bytes, target: bytes) -> None:
+        """Create a symbolic link, unless it is below a linked directory. Raises OSError."""
+        if not is_at_or_below(location, self._linked):
+            self._files.make_link(_TREE + location, target)
+
+
+class CommandCalls:
+    """The calls of the program of a task, and the facts that `take_report` returns.
+
+    `files` counts the selected files. `left_out` counts findings that do not belong to a place in a file of their call.
+    """
+
+    def __init__(self, environment: TaskEnvironment[CommandConfig]) -> None:
+        assert environment.program is not None, "the runner of tasks looks the program up"
+        self._program = environment.program
+        self.table: CommandTable = environment.program.table
+        self._format = None if self.table.records == EXIT_RECORDS else parse_report_format(self.table.records)
+        self._config = environment.config
+        self._name = environment.name
+        self._scratch = environment.scratch
+        self._memory: MemoryDirectory | None = environment.try_memory()
+        self._patterns = parse_arguments(self.table.path_patterns, "match")
+        self._linked = [os.fsencode(directory.rstrip("/")) for directory in self.table.link]
+        self._languages = frozenset(map(resolve_language, self.table.languages))
+        self.files = 0
+        self.left_out = 0
+
+    def take_report(self) -> str:
+        """Return the facts since the last report, as JSON."""
+        report = CallTotals(files=self.files, left_out=self.left_out)
+        self.files = self.left_out = 0
+        return msgspec.json.encode(report).decode()
+
+    def selects(self, file: SourceFile) -> bool:
+        """Return whether the program checks a file. It checks no binary file, and no file in a linked directory."""
+        if is_at_or_below(file.path, self._linked):
+            return False
+        if self.table.match:
+            is_selected = self._patterns.selects(file.path)
+            if is_selected is False or (is_selected is None and file.language not in self._languages):
+                return False
+        return file.file_class != "binary" and file.file_class not in self.table.excluded_classes
+
+    def call(
+        self, write: Callable[[CalledTree], None], arguments: Sequence[bytes], locations: Collection[bytes]
+    ) -> dict[bytes, list[ImportedFinding]]:
+        """Call the program in a tree that `write` fills. Return the findings by location, for some locations.
+
+        `arguments` are the files on its command line. Raises CommandError.
+        """
+        while True:
+            scratch = self._scratch if self._memory is None else self._memory.path
+            try:
+                if self._memory is None:
+                    scratch.mkdir(exist_ok=True)  # A program can have removed it.
+                return self._call_below(scratch, write, arguments, locations)
+            except OSError as error:
+                if self._memory is None:
+                    raise CommandError(f"its files cannot be written: {error.strerror}") from error
+                # The memory is full, or another program removed the directory (logind does so at logout).
+                self._memory.remove()
+                self._memory = None
+
+    def _call_below(
+        self,
+        scratch: Path,
+        write: Callable[[CalledTree], None],
+        arguments: Sequence[bytes],
+        locations: Collection[bytes],
+    ) -> dict[bytes, list[ImportedFinding]]:
+        base = os.fsencode(os.path.realpath(scratch)) + _CALL
+        files = TemporaryFiles(base)
+        try:
+            for name in (_TREE.rstrip(b"/"), _HOME):
+                files.make_directory(name)
+            for location in self._linked:
+                files.make_link(_TREE + location, os.fsencode(self._program.project) + b"/" + location)
+            write(CalledTree(files, self._linked))
+            report = base + b"/" + _REPORT if REPORT_ARGUMENT in self.table.command else None
+            command = list(self._command_arguments(arguments, report))
+            try:
+                end = self._program.run(command, base + b"/" + _TREE, base + b"/" + _HOME, report)
+            except ProgramFailed as error:
+                evidence = self._evidence(str(error), error.error_output, base)
+                raise CommandError(evidence, is_overdue=error.is_overdue) from error
+            try:
+                imported = self._read(end, locations)
+            except UnreadableReport as error:
+                raise CommandError(self._evidence(str(error), end.error_output, base)) from error
+            return self._assign(imported, locations, base)
+        finally:
+            files.remove()
+
+    def _command_arguments(self, arguments: Sequence[bytes], report: bytes | None) -> Iterator[bytes]:
+        for argument in self.table.command[1:]:
+            if argument in (FILES_ARGUMENT, FILE_ARGUMENT):
+                yield from arguments
+            elif argument == REPORT_ARGUMENT and report is not None:
+                yield report
+            else:
+                yield argument.encode()
+
+    def _read(self, end: ProgramEnd, locations: Collection[bytes]) -> ImportedReport:
+        """Return the findings of a call. Raises UnreadableReport, with the reason why the call failed."""
+        if end.exit_status < 0:
+            raise UnreadableReport(f"{_signal_name(-end.exit_status)} ended it")
+        if self._format is None:
+            return self._read_exit(end, locations)
+        if end.exit_status not in self.table.exit_ok:
+            raise UnreadableReport(f"it ended with status {end.exit_status}")
+        try:
+            report = read_report(self._format, end.output, default_severity=self.table.severity)
+        except UnreadableReport as error:
+            raise UnreadableReport(f"its report cannot be read: {error}") from error
+        if report.has_failed:
+            raise UnreadableReport("its report is marked as incomplete")
+        return report
+
+    def _read_exit(self, end: ProgramEnd, locations: Collection[bytes]) -> ImportedReport:
+        if end.exit_status > _EXIT_STATUS_MAX:
+            raise UnreadableReport(f"it ended with status {end.exit_status}")
+        if not end.exit_status:
+            return ImportedReport([])
+        output = (end.output.strip() or end.error_output.strip()).decode("utf-8", "replace")
+        message = output[:_EXIT_MESSAGE_CHARACTERS_MAX] or f"ended with status {end.exit_status}"
+        return ImportedReport([ImportedFinding(tuple(locations), message, self.table.severity, line=1)])
+
+    def _assign(
+        self, report: ImportedReport, locations: Collection[bytes], base: bytes
+    ) -> dict[bytes, list[ImportedFinding]]:
+        """Return the findings in the files at some locations. Other findings are counted."""
+        paths = ReportedPaths(locations, base + b"/" + _TREE)
+        only = next(iter(locations)) if len(locations) == 1 else None
+        assigned: dict[bytes, list[ImportedFinding]] = {}
+        for finding in report.findings:
+            candidates = (paths.find(path, is_uri=finding.is_uri) for path in finding.paths)
+            location = next(filter(None, candidates), None) if finding.paths else only
+            if location is None:
+                self.left_out += 1
+            else:
+                message = _without_scratch(finding.message, base)
+                assigned.setdefault(location, []).append(finding._replace(message=message))
+        return assigned
+
+    def records(self, file: SourceFile, findings: Iterable[ImportedFinding]) -> list[Record]:
+        """Return the findings of a file as records, sorted, each once, as the settings of the task select them."""
+        reported = list(findings)
+        converted = convert_findings(file, reported, task=self._name, tool=self.table.tool)
+        self.left_out += len(reported) - len(converted)
+        records = {
+            replace(record, severity=self._config.severities.get(record.code, record.severity))
+            for record in converted
+            if not matches_any_pattern(record.code, self._config.off)
+        }
+        return [*sorted(records, key=_order)]
+
+    def _evidence(self, reason: str, error_output: bytes, base: bytes) -> str:
+        program = os.path.basename(self.table.command[0])
+        text = error_output.decode("utf-8", "backslashreplace").strip()
+        return _without_scratch(f"{text}\n{program}: {reason}".strip(), base)[-EVIDENCE_CHARACTERS_MAX:]
+
+
+def _order(record: Diagnostic) -> tuple[int, int, int, int, str, str, str, str]:
+    place = record.line, record.column, record.end_line, record.end_column
+    return *place, record.tool, record.code, record.severity, record.message
+
+
+def file_argument(location: bytes) -> bytes:
+    """Return the location of a file as an argument. A name that could be an option begins with `./`."""
+    return b"./" + location if location.startswith(b"-") else location
+
+
+def is_at_or_below(path: bytes, directories: Iterable[bytes]) -> bool:
+    """Return whether a path is one of some directories, or below one."""
+    return any(path == directory or path.startswith(directory + b"/") for directory in directories)
+
+
+def _signal_name(number: int) -> str:
+    """Return the name of a signal. Most real-time signals have none."""
+    return next((known.name for known in signal.Signals if known == number), f"signal {number}")
+
+
+def _without_scratch(text: str, base: bytes) -> str:
+    directory = os.fsdecode(base)
+    tree = f"{directory}/{_TREE.decode()}"
+    home = f"{directory}/{_HOME.decode()}"
+    return text.replace(tree, "").replace(tree.rstrip("/"), ".").replace(home, "~").replace(f"{directory}/", "")
