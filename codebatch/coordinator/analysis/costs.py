@@ -1,13 +1,14 @@
-"""Estimates of the cost of work, in bytes of source.
+"""Estimates of the cost of work, in bytes of Python source that take the same time.
 
-They determine the order of units and the initial number of workers.
+They determine the order of units, the initial number of workers, and the shards of each part of a batch. The language
+and the class of a file are known only from its path and size, because no file is read for an estimate.
 
 The time per byte is unknown until workers are observed (codebatch/scheduling/analysis/throughput.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from codebatch.model.entry import Entry
@@ -19,6 +20,12 @@ COST_PER_FILE = 2048
 
 COST_PER_WORKER = 1_500_000
 """Amount of work for which one more worker is started. It applies until the speed of a worker has been observed."""
+
+ESTIMATES_VERSION = 1
+"""The version of the estimates. Part files have it, because it explains different assignments of shards to parts."""
+
+COST_PER_CPU_SECOND = 3_300_000
+"""Cost that one core does per second (`python -m bench.probes.language_costs`, one core of a server of 2024)."""
 
 PARSED_BYTES_MAX = 8 << 20
 """Size above which the built-in tasks do not parse a file."""
@@ -33,6 +40,18 @@ _BINARY_SUFFIXES = frozenset(
     b"parquet pdf png pptx pyc pyd so sqlite tar tgz tif tiff ttf wasm wav webm webp whl woff woff2 xls xlsx xz zip "
     b"zst".split()
 )
+
+_WEIGHTS = {
+    b"bash": 1.0, b"c": 1.0, b"cc": 1.6, b"cpp": 1.6, b"cs": 1.0, b"css": 0.35, b"cxx": 1.6, b"go": 0.8, b"h": 1.1,
+    b"hh": 1.6, b"hpp": 2.0, b"ipynb": 0.3, b"java": 0.9, b"js": 0.7, b"json": 0.4, b"jsx": 0.7, b"kt": 1.0,
+    b"lua": 1.0, b"mjs": 0.7, b"php": 1.1, b"py": 1.0, b"pyi": 1.0, b"rb": 1.0, b"rs": 1.1, b"scala": 1.0,
+    b"scss": 0.35, b"sh": 0.8, b"sql": 1.3, b"swift": 1.0, b"toml": 0.4, b"ts": 0.8, b"tsx": 0.8, b"xml": 0.25,
+    b"yaml": 0.4, b"yml": 0.4,
+}  # fmt: skip
+"""CPU time per byte by path ending, relative to Python (`python -m bench.probes.language_costs`)."""
+
+_OTHER_WEIGHT = 0.1
+_MINIFIED_ENDINGS = (b".min.js", b".min.css")
 
 
 def estimate_costs(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
@@ -57,10 +76,15 @@ def estimate_costs(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None)
     return costs
 
 
-def _source_size(entry: Entry) -> int:
-    """Return the number of bytes of a file that tasks parse, estimated from its name and size."""
-    if entry.size <= COST_PER_FILE:
-        return entry.size
-    _, dot, suffix = entry.path.rpartition(b".")
-    is_binary = bool(dot) and suffix.lower() in _BINARY_SUFFIXES
-    return 0 if is_binary or entry.size > PARSED_BYTES_MAX else entry.size
+def estimate_seconds(costs: Iterable[float]) -> float:
+    """Return the estimated CPU seconds of all file tasks for shards or files with given costs."""
+    return sum(costs) / COST_PER_CPU_SECOND
+
+
+def _source_size(entry: Entry) -> float:
+    """Return the weighted size of a file, estimated from its name and size. It is 0 if tasks do not parse the file."""
+    _, dot, ending = entry.path.rpartition(b"/")[2].rpartition(b".")
+    suffix = ending.lower() if dot else b""
+    if suffix in _BINARY_SUFFIXES or entry.size > PARSED_BYTES_MAX or entry.path.endswith(_MINIFIED_ENDINGS):
+        return 0.0
+    return entry.size * _WEIGHTS.get(suffix, _OTHER_WEIGHT)
