@@ -33,6 +33,7 @@ COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("query.report:report", "Write an HTML report of a batch"),
         "rules": ("query.syntax:rules", "List, describe, test and create lint rules"),
         "baseline": ("compare.baseline:baseline", "Manage a file of accepted findings"),
+        "join": ("run.join:join", "Join parts that ran on other machines, and finish the run"),
         "export": ("query.export:export", "Export findings for other programs, or definitions for editors"),
         "import": ("run.imports:import_", "Import findings of other tools"),
         "task": ("run.task:task", "Create and test custom tasks"),

@@ -21,7 +21,7 @@ from codebatch.model.text.words import WordFinder
 from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.listing import CACHE_TAG_NAME, is_store
 from codebatch.snapshotting.roots import SourceRoots, store_below
-from codebatch.snapshotting.selection import READ_FLAGS, SelectionRules, SourceRules, is_report_file, path_and_parents
+from codebatch.snapshotting.selection import READ_FLAGS, SelectionRules, SourceRules, is_result_file, path_and_parents
 from codebatch.snapshotting.walk import GitIgnore, is_git_directory, work_tree_around
 from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.system.clock import running_ns
@@ -148,7 +148,7 @@ class _LeftOutSearch:
             sorted(
                 path
                 for path in files
-                if not (is_git_directory(os.path.basename(path)) or is_report_file(path) or path in too_long)
+                if not (is_git_directory(os.path.basename(path)) or is_result_file(path) or path in too_long)
             ),
         )
 

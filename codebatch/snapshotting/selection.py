@@ -28,11 +28,13 @@ from codebatch.model.gitignore import (
 from codebatch.model.nearest_directories import DirectoryMap, parent_directory, unknown_ancestors
 from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.stat_cache import ABSENT_FILE, IGNORE_FILE, FileStat, file_stat
-from codebatch.store.layout import REPORT_FILE
+from codebatch.store.layout import PART_FILE_SUFFIX, REPORT_FILE
 from codebatch.system.files.regular_files import read_regular
 
 IGNORE_FILE_BYTES_MAX = 4 << 20
 _REPORT_NAME = REPORT_FILE.encode()
+_PART_ENDING = PART_FILE_SUFFIX.encode()
+_RESULT_ENDINGS = (_REPORT_NAME, _PART_ENDING)
 
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -128,7 +130,7 @@ class SelectionRules:
         Called for each file of a tree, so trees without rules have a fast path.
         """
         if self._includes_all and not (self._exclude.patterns or self._files or self._stores):
-            return not is_report_file(path)
+            return not is_result_file(path)
         return self.exclusion_reason(path) is None
 
     def exclusion_reason(self, path: bytes) -> ExclusionReason | None:
@@ -155,8 +157,8 @@ class SelectionRules:
     def _direct_exclusion(self, path: bytes, *, is_directory: bool) -> ExclusionReason | None:
         if path in self._stores:
             return ExclusionReason("it is a codebatch store", path)
-        if not is_directory and is_report_file(path):
-            return ExclusionReason("it is a codebatch report", path)
+        if not is_directory and is_result_file(path):
+            return ExclusionReason("it is a codebatch report or part", path)
         excluded = self._exclude.deciding_pattern(path, is_directory=is_directory)
         if excluded is not None and not excluded.negated:
             return ExclusionReason(describe_pattern(self._exclude, excluded), path)
@@ -191,9 +193,9 @@ def find_pattern_mistake(patterns: Sequence[str], root: Path) -> PatternMistake 
     return find_mistake(patterns, "" if is_ambiguous else str(root), os.path.expanduser("~").rstrip("/"))
 
 
-def is_report_file(path: bytes) -> bool:
-    """Return whether a file has the default name of an HTML report."""
-    return path.endswith(_REPORT_NAME) and path.rpartition(b"/")[2] == _REPORT_NAME
+def is_result_file(path: bytes) -> bool:
+    """Return whether a file has the default name of an HTML report, or the name of a part file."""
+    return path.endswith(_RESULT_ENDINGS) and (path.endswith(_PART_ENDING) or path.rpartition(b"/")[2] == _REPORT_NAME)
 
 
 def path_and_parents(path: bytes) -> list[bytes]:

@@ -16,6 +16,8 @@ STORE_DIRECTORY = ".codebatch"
 """The default name of a store. It is searched for from the current directory upwards."""
 REPORT_FILE = "codebatch-report.html"
 """The default output file of `report`. Snapshots exclude it, because it would make each batch stale."""
+PART_FILE_SUFFIX = ".cbpart"
+"""The end of the name of a part file. Snapshots exclude part files, because parts must have equal snapshots."""
 
 STORE_FILE = "store.json"
 UNTRUSTED_FILE = "untrusted.json"

@@ -163,6 +163,7 @@ def test_pull_request_fails_only_for_findings_that_it_adds(runner: Runner) -> No
     main = git(runner.origin, "rev-parse", "main")
     done = ["success"] * 6
     first = runner.job(main, "refs/heads/main")
+    assert first.pop("Upload the part") == "skipped"
     assert [*first.values()] == ["skipped", *done], runner.output
     assert "::warning title=codebatch check::no base to compare with (" in runner.output["Check"]
 
@@ -177,7 +178,7 @@ def test_pull_request_fails_only_for_findings_that_it_adds(runner: Runner) -> No
 
     conditions = {"fail-on": "new-error severity-raised"}
     good = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **conditions)
-    assert [*good.values()] == ["skipped", *done], runner.output
+    assert [*good.values()] == ["skipped", *done[:2], "skipped", *done[2:]], runner.output
     strict = {"fail-on": "new", "upload-sarif": "false"}
     worse = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **strict)
     assert (worse["Check"], worse["Write SARIF"], worse["Upload SARIF"]) == ("failure", "skipped", "skipped")
@@ -189,3 +190,19 @@ def test_shallow_clone_without_base_gets_a_fetch_depth_hint(runner: Runner) -> N
     outcomes = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
     assert outcomes["Check"] == "failure"
     assert "`fetch-depth: 2`" in runner.output["Check"]
+
+
+def test_jobs_share_the_work_and_one_joins_their_parts(runner: Runner) -> None:
+    main = git(runner.origin, "rev-parse", "main")
+    parts = runner.root / "parts"
+    parts.mkdir()
+    for number in (1, 2):
+        job = runner.job(main, "refs/heads/main", part=f"{number}/2")
+        assert {name for name, outcome in job.items() if outcome == "success"} == {
+            "Restore the store", "Run", "Upload the part",
+        }, runner.output  # fmt: skip
+        (file,) = runner.temp.glob("*.cbpart")
+        shutil.move(file, parts)
+    joined = runner.job(main, "refs/heads/main", join=f"{parts}/*.cbpart")
+    assert joined["Upload the part"] == "skipped"
+    assert {joined[name] for name in ("Run", "Check", "Write SARIF", "Save the store")} == {"success"}, runner.output

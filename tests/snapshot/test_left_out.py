@@ -44,7 +44,15 @@ def test_matches_name_the_rule_that_excludes_them(tmp_path: Path) -> None:
 
 
 def test_git_stores_reports_work_trees_and_compiled_python_are_never_searched(tmp_path: Path) -> None:
-    for path in (".git/a", "sub/.GIT/a", "store/a", "__pycache__/a.pyc", "codebatch-report.html", "nested/.git/a"):
+    for path in (
+        ".git/a",
+        "sub/.GIT/a",
+        "store/a",
+        "__pycache__/a.pyc",
+        "codebatch-report.html",
+        "a.cbpart",
+        "nested/.git/a",
+    ):
         write(tmp_path / path, "name")
     write(tmp_path / "other" / "store.json", '{"codebatch": 1}')
     write(tmp_path / "other" / "CACHEDIR.TAG", "Signature: codebatch")

@@ -19,14 +19,14 @@ from codebatch.store.batches.resolution import resolve_batch
 
 
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch run`.
+    """The answer of `codebatch run` and `codebatch join`.
 
     - `action`: `ran` a new batch; `continued` an interrupted batch; `helped` a running batch; `up to date` if the batch
       was complete; or `ended before` if the batch had ended with failures.
     - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
     - `paths`: the paths of the project to which the batch is restricted.
-    - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or produced by
-      this run. Both are 0 if nothing was left to do.
+    - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or joined parts,
+      or produced by this run. Both are 0 if nothing was left to do.
     - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
       the results of these tasks.
     - `findings_left_out`: for tasks that call a program, the number of findings that are not at a place in a file that

@@ -28,6 +28,7 @@ from codebatch.cli.query.export import ExportAnswer
 from codebatch.cli.query.report import ReportAnswer
 from codebatch.cli.reference.help import HelpAnswer, VersionAnswer
 from codebatch.cli.run.imports import ImportAnswer
+from codebatch.cli.run.part import PartAnswer
 from codebatch.cli.run.reuse import VerifyAnswer
 from codebatch.cli.run.serve import ServeAnswer
 from codebatch.cli.run.task import TaskTestAnswer, TaskTryAnswer
@@ -54,6 +55,7 @@ from codebatch.operations.queries.batches import BatchRow, ShardStatus, TaskStat
 from codebatch.operations.queries.duplicates import DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.operations.runs.indexing import IndexAnswer
+from codebatch.operations.runs.part_selection import MissingParts
 from codebatch.operations.runs.preview import RunPreview
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
 from codebatch.query.answers.search_coverage import SearchCoverage
@@ -232,6 +234,8 @@ ANSWER_TYPES: dict[str, object] = {
     "inspect-symbol": _scoped_type("inspect-symbol", SymbolOverview, _NOTES_MEMBER, _COVERAGE_MEMBER),
     "inspect-explain": _scoped_type("inspect-explain", answers.InspectFileAnswer),
     "inspect-line": _scoped_type("inspect-line", answers.InspectLineAnswer),
+    "join": RunAnswer,
+    "join-missing": MissingParts,
     "pin": answers.PinAnswer,
     "pipeline": answers.PipelineAnswer,
     "pipelines": list[answers.PipelineRow],
@@ -255,6 +259,7 @@ ANSWER_TYPES: dict[str, object] = {
     "rules-test": rules.RulesTestAnswer,
     "run": RunAnswer,
     "run-dry-run": RunPreview,
+    "run-part": PartAnswer,
     "run-shard": answers.ShardsRunAnswer,
     "serve": ServeAnswer,
     "shards": list[ShardStatus],

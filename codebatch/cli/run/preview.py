@@ -9,12 +9,12 @@ from codebatch.cli.run.pipelines import tools_text
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.runs.execution import Listener
 from codebatch.operations.runs.preview import RunPreview, preview_run
-from codebatch.operations.runs.run_request import RunRequest
+from codebatch.operations.runs.run_request import RunArguments, prepare_request
 
 
 def answer_preview(
     context: CommandContext,
-    request: RunRequest,
+    arguments: RunArguments,
     task: str | None,
     listener: Listener,
     *,
@@ -22,7 +22,9 @@ def answer_preview(
     allow_empty: bool,
 ) -> int:
     """Print what a run would do. Return the exit status. The arguments are those of `preview_run`."""
-    preview = preview_run(request, task, listener, forces_rerun=forces_rerun, allow_empty=allow_empty)
+    preview = preview_run(
+        prepare_request(*arguments), task, listener, forces_rerun=forces_rerun, allow_empty=allow_empty
+    )
     context.print(preview, _preview_lines(preview), name="run-dry-run")
     context.note("nothing was run")
     return 0

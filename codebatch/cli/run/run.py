@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from codebatch.store.batches.batch_directory import BatchDir, is_work
 
 if TYPE_CHECKING:
     from codebatch.operations.project.project_snapshot import ProjectSnapshot
+    from codebatch.operations.runs.run_request import RunArguments
 
 COLLECTED_SHOWN_MAX = 5
 
@@ -157,6 +158,15 @@ def with_execution_options(function: Callable[..., int]) -> Callable[..., int]:
     help="Process files in random order; the same SEED gives the same order",
     details="The order does not change the results.",
 )
+@option(
+    "--part",
+    "part",
+    metavar="K/N",
+    help="Run only the tasks of part K of N, and write a part file for `codebatch join`",
+    details="K-L/N runs several parts. auto reads the part from the variables of an array job or parallel CI job; if "
+    "they lack the number of parts, give auto/N.",
+)
+@option("--part-output", metavar="FILE", help="With --part: path of the part file, or a directory for it")
 @common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")
 @with_common_options
 @with_execution_options
@@ -177,6 +187,8 @@ def run(
     allow_empty: bool,
     is_preview: bool,
     shuffle_seed: int | None,
+    part: str | None,
+    part_output: str | None,
 ) -> int:
     """Analyse a project, reusing cached results.
 
@@ -193,29 +205,31 @@ def run(
     """
     execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
     execution = _with_options(execution, no_commands=no_commands, emit_ast=emit_ast)
+    source: RunArguments = (paths or (Path(),), context.store_place, execution, pipeline, task, include, exclude)
+    rules = {"forces_rerun": forces_rerun, "allow_empty": allow_empty}
+    if part is not None or part_output is not None:
+        from codebatch.cli.run.part import answer_part  # Only jobs of CI need this import.
+
+        refused = {"--batch": batch_reference, "--name": name, "--task": task, "--emit-ast": emit_ast}
+        refused["--dry-run"] = is_preview
+        return answer_part(context, source, RunListener(context), part, part_output, refused, **rules)
     if is_preview and name is not None:
         raise InvalidInput("--name cannot be used with --dry-run, because no batch is created")
     if batch_reference is None and is_preview:
         from codebatch.cli.run.preview import answer_preview
-        from codebatch.operations.runs.run_request import prepare_request
 
-        request = prepare_request(paths or (Path(),), context.store_place, execution, pipeline, task, include, exclude)
-        return answer_preview(
-            context, request, task, RunListener(context), forces_rerun=forces_rerun, allow_empty=allow_empty
-        )
+        return answer_preview(context, source, task, RunListener(context), **rules)
     if batch_reference is None:
         from codebatch.operations.runs.run import run_paths  # A planned batch does not need this import.
 
         result = run_paths(
-            paths or (Path(),),
-            context.store_place,
-            execution,
+            *source[:3],
             pipeline=pipeline,
             task=task,
             name=name,
-            forces_rerun=forces_rerun,
             include=include,
             exclude=exclude,
+            forces_rerun=forces_rerun,
             allow_empty=allow_empty,
             listener=RunListener(context),
         )
@@ -223,10 +237,24 @@ def run(
     options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": forces_rerun}
     options |= {"--allow-empty": allow_empty, "--include": include, "--exclude": exclude, "--dry-run": is_preview}
     options["--no-commands"] = no_commands
-    _refuse_options_with_batch([name for name, value in options.items() if value])
-    store, batch = context.batch(batch_reference)
-    result = continuing.run_batch(execution, store, batch, task, RunListener(context), name=name)
-    return answer_run(context, result)
+    return _run_planned(context, execution, batch_reference, task, name, options)
+
+
+def _run_planned(
+    context: CommandContext,
+    execution: ExecutionSettings,
+    reference: str,
+    task: str | None,
+    name: str | None,
+    options: Mapping[str, object],
+) -> int:
+    """Run an existing batch and print the result. Return the exit status.
+
+    `options` are the values of options that cannot be used with --batch.
+    """
+    refuse_options_with_batch([option for option, value in options.items() if value])
+    store, batch = context.batch(reference)
+    return answer_run(context, continuing.run_batch(execution, store, batch, task, RunListener(context), name=name))
 
 
 def _with_options(execution: ExecutionSettings, *, no_commands: bool, emit_ast: bool) -> ExecutionSettings:
@@ -239,7 +267,7 @@ def _with_options(execution: ExecutionSettings, *, no_commands: bool, emit_ast: 
     return replace(execution, configuration=configuration)
 
 
-def _refuse_options_with_batch(options: list[str]) -> None:
+def refuse_options_with_batch(options: list[str]) -> None:
     """Raise InvalidInput if one of `options` was given together with `--batch`. They apply only to a new batch."""
     if options:
         message = f"{options[0]} cannot be used with --batch, because a batch keeps its settings"

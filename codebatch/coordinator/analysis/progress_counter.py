@@ -14,8 +14,8 @@ from codebatch.scheduling.analysis.chains import ChainLink
 from codebatch.scheduling.analysis.ledger import OutcomeLedger
 
 RunPhase = Literal[
-    "listing", "reading", "planning", "running", "merging", "counting", "reading history", "comparing versions",
-    "indexing", "collecting",
+    "listing", "reading", "planning", "joining", "running", "merging", "counting", "reading history",
+    "comparing versions", "indexing", "collecting",
 ]  # fmt: skip
 """Phases of a run, in order: listing the tree, reading changed files, planning, execution, merging, counting records.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -142,6 +144,16 @@ class StoreLocator:
 
     def _with_project(self, store: StoreDir) -> StoreDir:
         return replace(store, project=self.project or REMOVED_PROJECT)
+
+
+@contextlib.contextmanager
+def open_or_temporary_store(place: StoreLocator) -> Iterator[StoreDir]:
+    """Yield the store at a location. If it does not exist, yield a temporary store, which is removed afterwards."""
+    if place.has_store():
+        yield place.open()
+        return
+    with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
+        yield StoreLocator(Path(directory) / "store").open_or_create_store()
 
 
 def open_store(path: str | Path | None = None, project: str | Path | None = None) -> StoreDir:

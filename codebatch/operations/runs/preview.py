@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
-
 import msgspec
 
 from codebatch.coordinator.analysis.adoption import ReuseSource
@@ -14,12 +9,11 @@ from codebatch.model.analysis.result_key import PlanItems
 from codebatch.model.entry import display_path
 from codebatch.model.plan import needed_tasks, plan_items
 from codebatch.model.task import task_name
-from codebatch.operations.project.stores import StoreLocator
+from codebatch.operations.project.stores import open_or_temporary_store
 from codebatch.operations.queries.batches import task_states
 from codebatch.operations.runs.execution import Listener
 from codebatch.operations.runs.planning import BatchPlanner
 from codebatch.operations.runs.run_request import RunRequest
-from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.bases import find_bases
 from codebatch.store.results.untrusted import untrusted_keys
 
@@ -76,7 +70,7 @@ def preview_run(
     snapshot is stored in a temporary one. `task` and `forces_rerun` are as for the run. Raises CodebatchError.
     """
     reuses = request.execution.reuses and not forces_rerun
-    with _opened_store(request.place) as store, store.writing():
+    with open_or_temporary_store(request.place) as store, store.writing():
         frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
         existing = None if forces_rerun else planner.find()
         if existing is not None:
@@ -106,15 +100,6 @@ def preview_run(
                 if planned.name in chosen
             ),
         )
-
-
-@contextlib.contextmanager
-def _opened_store(place: StoreLocator) -> Iterator[StoreDir]:
-    if place.has_store():
-        yield place.open()
-        return
-    with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
-        yield StoreLocator(Path(directory) / "store").open_or_create_store()
 
 
 def _count_cached(planner: BatchPlanner) -> dict[str, int]:

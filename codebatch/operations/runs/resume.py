@@ -122,6 +122,8 @@ class BatchRun(msgspec.Struct, frozen=True):
     task: str | None = None
     name: str | None = None
     helpers: IndexHelpers | None = None
+    joined: int = 0
+    """The number of results that were joined before the execution."""
 
     def do(
         self,
@@ -140,6 +142,7 @@ class BatchRun(msgspec.Struct, frozen=True):
             append_cancel_lift(batch)
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
             executed = self.repairing(batch, execute)
+            executed = replace(executed, reused=executed.reused + self.joined, executed=executed.executed - self.joined)
             batch = answering_one(batch)
             if self.helpers is not None and not executed.signal_status:
                 self.helpers.start_index(batch)

@@ -20,6 +20,17 @@ from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.store.batches.store_directory import StoreDir
 
+RunArguments = tuple[
+    tuple[Path, ...],
+    StoreLocator,
+    ExecutionSettings,
+    str | None,
+    str | None,
+    tuple[str, ...],
+    tuple[str, ...],
+]
+"""The arguments of `prepare_request`."""
+
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The checked arguments of a run. `projects` maps the paths to their projects."""

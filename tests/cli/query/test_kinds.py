@@ -40,6 +40,7 @@ WORDS = {
     "improvements": "",
     "regressions": "",
     "report": "-o made",
+    "join": "part.cbpart",
     "run-shard": "--task lint --shard 0",
     "verify": "",
     "work-answer": "first done",
