@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec.structs import replace
 
 from codebatch.model.digest import Digest
-from codebatch.model.work.request import Cancel, Request, Set, Skip, Stop, StopCause
+from codebatch.model.work.request import Cancel, Pause, Request, Set, Skip, Stop, StopCause
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained, RetireWorker, SpawnWorker
 from codebatch.scheduling.events import DrainRequested, LeaseRefused, SessionStarted, UnitDone, WorkerId, WorkerIdle
 from codebatch.scheduling.work.command_batch import CommandBatch
@@ -223,6 +223,8 @@ class Conductor(CommandBatch):
                     for id_, epoch, worker in leased_attempts
                     if attempts.get(id_) == epoch
                 ]
+            case Pause():
+                return [RecallQueued(worker) for worker in self._prefetched.busy_workers]
             case _:
                 return self._start_time_limit() if was_expired and not self.is_expired else []
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.request import Answer, Open, Request, RequestHead
+from codebatch.model.work.request import Answer, Open, Pause, Request, RequestHead
 from codebatch.model.work.work_batch import TaskPolicy, Work
 from codebatch.scheduling.actions import SpawnWorker
 from codebatch.scheduling.events import SessionStarted, UnitDone, WorkerId, WorkerIdle
@@ -22,6 +22,7 @@ from codebatch.scheduling.work.events import (
     CommandEvent,
     OutcomesConcluded,
     RecallQueued,
+    RequestRead,
     SetTimer,
     StartCommand,
     WaitEnded,
@@ -421,7 +422,8 @@ def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
     assert again.closed_pools == {}, "an Open must end the wait for the rate limit"
 
 
-def test_queued_commands_are_recalled_when_their_pool_closes() -> None:
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_queued_commands_are_recalled_when_their_pool_closes_or_on_a_pause(is_paused: bool) -> None:
     ids = [CommandId(id_) for id_ in "abcd"]
     pools = {"agents": 1}
     policies = {id_: TaskPolicy(pools=pools) for id_ in ids} | {ids[3]: TaskPolicy(pools=pools | {"db": 1}, priority=1)}
@@ -439,7 +441,8 @@ def test_queued_commands_are_recalled_when_their_pool_closes() -> None:
     )
     assert (first.item, [queued.item for queued in second.then]) == (3, [1, 2])
     limited = AttemptOutcome(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
-    assert RecallQueued(second.worker) in conductor.handle(OutcomesConcluded([limited]))
+    pause = RequestRead(Request(RequestHead(n=1, at_ns=0, by="test"), Pause()))
+    assert RecallQueued(second.worker) in conductor.handle(pause if is_paused else OutcomesConcluded([limited]))
 
 
 def _opened(task: str, round_: int) -> Request:
