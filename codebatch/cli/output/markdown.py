@@ -14,6 +14,7 @@ HELP_TOPICS = (
     "names",
     "findings",
     "ci",
+    "machines",
     "work",
     "work-file",
     "continuing",

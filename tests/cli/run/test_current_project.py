@@ -16,8 +16,8 @@ from tests.cli.query.test_kinds import POSITIONAL, WORDS, rows
 from tests.cli.test_interface import MORE_WORDS, commands_alone
 from tests.support.command_line import CommandLine, wait_until, write
 
-WITHOUT_A_DEFAULT = {"run", "ast", "pin", "unpin"}
-"""`run` and `ast` act on the tree, the others on a batch that must be named."""
+WITHOUT_A_DEFAULT = {"run", "join", "ast", "pin", "unpin"}
+"""`run`, `join` and `ast` act on the tree, the others on a batch that must be named."""
 NAMED_STORE_REFUSED = {"resume"}
 """If the store is named, these commands run only if the batch is named too."""
 OF_RUNNING_BATCHES = {"cancel", "work-pause", "work-set", "work-skip", "work-unpause"}
