@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+
+from hypothesis import strategies as st
 
 from codebatch.model.documents import encode_document
 from codebatch.model.work.event import BatchPaused, EventCursor
 from codebatch.store import layout
 from codebatch.store.work.events import EventReader
 from codebatch.system.files.files import RealFiles
+from codebatch.work.control.follow import POLL_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +46,23 @@ class EventFiles:
 def make_event(epoch: int, seq: int) -> BatchPaused:
     """Return an event with a number."""
     return BatchPaused(cursor=f"{epoch}.{seq}", seq=seq, at="", batch_id="b", counts={}, by="x", request=seq)
+
+
+file_steps = st.one_of(
+    st.tuples(st.just("write"), st.integers(1, 3), st.integers(1, 700)),
+    st.tuples(st.just("cut"), st.integers(1, 3), st.integers(0, 400)),
+    st.tuples(
+        st.just("junk"), st.integers(1, 3), st.sampled_from([b"\xff\0\n", b'{"event":"BATCH_PAUSED"', b"\n\n", b"x"])
+    ),
+    st.tuples(st.just("remove"), st.integers(1, 3), st.none()),
+    st.tuples(st.just("read"), st.none(), st.none()),
+)
+"""What happens to the file of a coordinator: its kind, the number of the coordinator, and an amount or bytes."""
+
+
+async def let_cut_be_noticed(done: list[str], kind: str) -> None:
+    """Wait before a write after a cut: a watcher notices a cut only while the file is shorter than before."""
+    if kind == "write" and not {"cut", "remove"}.isdisjoint(done):
+        await asyncio.sleep(3 * POLL_SECONDS)
+        done.clear()
+    done.append(kind)

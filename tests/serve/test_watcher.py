@@ -26,8 +26,7 @@ from codebatch.serve.watcher import FRAME_EVENTS_MAX, BatchWatcher, Frame
 from codebatch.store.batches.batch_directory import BatchDir, open_batch
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.event_feed import EventFeed
-from codebatch.work.control.follow import POLL_SECONDS
-from tests.serve.event_files import EventFiles
+from tests.serve.event_files import EventFiles, file_steps, let_cut_be_noticed
 from tests.serve.serving import LiveStore
 
 PATIENCE_SECONDS = 20.0
@@ -106,27 +105,8 @@ def cursors_of(frame: Frame) -> list[EventCursor]:
 # What a watcher keeps
 
 
-step = st.one_of(
-    st.tuples(st.just("write"), st.integers(1, 3), st.integers(1, 700)),
-    st.tuples(st.just("cut"), st.integers(1, 3), st.integers(0, 400)),
-    st.tuples(
-        st.just("junk"), st.integers(1, 3), st.sampled_from([b"\xff\0\n", b'{"event":"BATCH_PAUSED"', b"\n\n", b"x"])
-    ),
-    st.tuples(st.just("remove"), st.integers(1, 3), st.none()),
-    st.tuples(st.just("read"), st.none(), st.none()),
-)
-
-
-async def let_cut_be_noticed(done: list[str], kind: str) -> None:
-    """Wait before a write after a cut: a watcher notices a cut only while the file is shorter than before."""
-    if kind == "write" and not {"cut", "remove"}.isdisjoint(done):
-        await asyncio.sleep(3 * POLL_SECONDS)
-        done.clear()
-    done.append(kind)
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=st.lists(step, min_size=1, max_size=12))
+@given(steps=st.lists(file_steps, min_size=1, max_size=12))
 def test_watcher_keeps_the_events_of_the_files(stream: Stream, steps: list[tuple[str, Any, Any]]) -> None:
     """A file that is truncated in the middle of a line and continued loses that line, and no other."""
     stream.files.clear()
