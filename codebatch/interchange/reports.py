@@ -139,7 +139,7 @@ def as_utf8(data: bytes) -> bytes:
 
 
 def limit_findings(findings: Iterable[ImportedFinding]) -> Iterator[ImportedFinding]:
-    """Yield the findings unchanged. Raises UnreadableReport if there are more than REPORTED_MAX."""
+    """Yield the findings unchanged. Raises UnreadableReport if there are more than REPORTED_FINDINGS_MAX."""
     for count, finding in enumerate(findings):
         if count >= REPORTED_FINDINGS_MAX:
             raise UnreadableReport(f"it has more than {REPORTED_FINDINGS_MAX:,} findings")

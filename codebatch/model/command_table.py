@@ -32,10 +32,15 @@ TABLE_BYTES_MAX = 65_536
 """Maximum size of a table as JSON. Workers get it as a part of an argument, which Linux limits to 128 KiB."""
 
 
+def config_files_context_name(task: str) -> str:
+    """Return the name of the context that has the configuration files of a command task."""
+    return f"config-files-{task}"
+
+
 class CommandTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The settings of a task that calls a program.
 
-    - `command`: the program and its arguments. An argument that is a placeholder stands for files or for the path of
+    - `command`: the program and its arguments. An argument that is a placeholder means files or the path of
       the report.
     - `match`: patterns and languages that select files. Empty: all text files. `excluded_classes` is the setting
       `class`.

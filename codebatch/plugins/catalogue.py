@@ -76,7 +76,7 @@ class TaskCatalogue:
         self.watch = watch
         self.import_names = frozenset(imports)
         self._sources: dict[str, CustomTaskSource] = {}
-        self._own_places: dict[str, CustomTask] = {}
+        self._custom_tasks: dict[str, CustomTask] = {}
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
@@ -99,10 +99,10 @@ class TaskCatalogue:
         if not more:
             return self
         catalogue = TaskCatalogue(self.locations, self.watch, self.import_names | more)
-        catalogue.isolated_loader, catalogue._sources, catalogue._own_places = (
+        catalogue.isolated_loader, catalogue._sources, catalogue._custom_tasks = (
             self.isolated_loader,
             self._sources,
-            self._own_places,
+            self._custom_tasks,
         )
         return catalogue
 
@@ -174,11 +174,11 @@ class TaskCatalogue:
     def load_custom(self, name: str) -> CustomTask:
         """Load a custom task, without the tasks that it needs. Raises InvalidConfiguration."""
         assert self.isolated_loader is None, "a coordinator runs no module of the user's"
-        if name not in self._own_places:
-            self._own_places[name] = load_custom_task(
+        if name not in self._custom_tasks:
+            self._custom_tasks[name] = load_custom_task(
                 name, self.custom_locations[name], self.custom_source(name), self.watch
             )
-        return self._own_places[name]
+        return self._custom_tasks[name]
 
 
 def _read_entry_points() -> Iterable[EntryPoint]:

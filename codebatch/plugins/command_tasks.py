@@ -27,6 +27,7 @@ from codebatch.model.command_table import (
     CommandConfig,
     CommandTable,
     CommandTaskLocation,
+    config_files_context_name,
 )
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry
@@ -220,11 +221,6 @@ def command_declaration(name: str, location: CommandTaskLocation, parse: TaskDec
         programs={os.path.basename(location.program): location.version_text} if location.program else {},
         contexts=contexts,
     )
-
-
-def config_files_context_name(name: str) -> str:
-    """Return the name of the context that has the configuration files of a command task."""
-    return f"config-files-{name}"
 
 
 def config_files_context(patterns: Sequence[str]) -> ContextFactory:

@@ -57,7 +57,7 @@ file_steps = st.one_of(
     st.tuples(st.just("remove"), st.integers(1, 3), st.none()),
     st.tuples(st.just("read"), st.none(), st.none()),
 )
-"""What happens to the file of a coordinator: its kind, the number of the coordinator, and an amount or bytes."""
+"""A change of the file of a coordinator: the kind of change, the number of the coordinator, and an amount or bytes."""
 
 
 async def let_cut_be_noticed(done: list[str], kind: str) -> None:

@@ -11,7 +11,7 @@ from codebatch.cli.answers.run_answer import answer_run
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, with_common_options
-from codebatch.cli.run.run import RunListener, refuse_options_with_batch, with_execution_options
+from codebatch.cli.run.run import RunListener, configure_execution, refuse_options_with_batch, with_execution_options
 from codebatch.errors import InvalidInput
 from codebatch.operations.runs import join as joining
 from codebatch.operations.runs.execution import ExecutionSettings
@@ -63,9 +63,7 @@ def join(
 
     --pipeline, --include, --exclude and --no-commands must be the same as for `codebatch run --part`.
     """
-    execution = replace(execution, reuses=not no_cache)
-    if no_commands:
-        execution = replace(execution, configuration=execution.configuration.without_commands())
+    execution = configure_execution(replace(execution, reuses=not no_cache), no_commands=no_commands)
     directories = tuple(Path(argument) for argument in arguments if Path(argument).is_dir())
     parts = [Path(argument) for argument in arguments if not Path(argument).is_dir()]
     if not parts:

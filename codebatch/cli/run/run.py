@@ -204,7 +204,7 @@ def run(
     --batch resumes a batch with the files, tasks and settings that it was created with.
     """
     execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
-    execution = _with_options(execution, no_commands=no_commands, emit_ast=emit_ast)
+    execution = configure_execution(execution, no_commands=no_commands, emit_ast=emit_ast)
     source: RunArguments = (paths or (Path(),), context.store_place, execution, pipeline, task, include, exclude)
     rules = {"forces_rerun": forces_rerun, "allow_empty": allow_empty}
     if part is not None or part_output is not None:
@@ -257,7 +257,9 @@ def _run_planned(
     return answer_run(context, continuing.run_batch(execution, store, batch, task, RunListener(context), name=name))
 
 
-def _with_options(execution: ExecutionSettings, *, no_commands: bool, emit_ast: bool) -> ExecutionSettings:
+def configure_execution(
+    execution: ExecutionSettings, *, no_commands: bool, emit_ast: bool = False
+) -> ExecutionSettings:
     """Return settings with the configuration that `--no-commands` and `--emit-ast` change."""
     configuration = execution.configuration
     if no_commands:

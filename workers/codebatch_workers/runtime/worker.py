@@ -371,7 +371,7 @@ class AnalysisWorker:
     def _receive_messages(self, unit: WorkUnit, end: int) -> int:
         """Apply the messages that have arrived. Return the end of the unit, which a message can decrease.
 
-        Polling takes as long as many a small file, so it is skipped within _HEED_EVERY_NS after the last poll.
+        Polling takes as long as many a small file, so it is skipped within _MESSAGES_POLL_NS after the last poll.
         """
         now_ns = self._now_ns()
         if now_ns - self._received_ns < _MESSAGES_POLL_NS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from codebatch.model.command_table import FILES_ARGUMENT, CommandConfig
+from codebatch.model.command_table import FILES_ARGUMENT, CommandConfig, config_files_context_name
 from codebatch.model.entry import Entry, is_safe_path
 from codebatch.model.record import Record
 from codebatch_workers.api.project import Project
@@ -42,7 +42,7 @@ class FileCommandTask:
     def __init__(self, environment: TaskEnvironment[CommandConfig]) -> None:
         self._calls = CommandCalls(environment)
         self._read_object = environment.read_object
-        self._config_files_context = f"config-files-{environment.name}"
+        self._config_files_context = config_files_context_name(environment.name)
 
     def run_file(self, _file: SourceFile) -> list[Record]:
         """Return no records: the program is called for many files at a time."""
