@@ -168,6 +168,7 @@ def test_every_function_has_a_key(page: Page, live_store: LiveStore) -> None:
         shown = "[...document.querySelectorAll('#table .row:not(.head)')].filter((row) => !row.hidden).length"
         page.wait_until(f"{shown} === 2")
         page.press("Escape")
+        assert page.ask("document.querySelector('#filter').value") == "part/"
         page.press("t")
         page.press("ArrowDown")
         page.press("Enter")

@@ -79,8 +79,8 @@ _DIRECTORIES_KEPT_OPEN = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout
 # Number of turns after which the leases of other processes are checked. A turn without events counts as _QUIET_TURN.
 _TURNS_PER_CHECK = 100
 _QUIET_TURN_WEIGHT = 20
-# Requests and questions are read at most once in this interval while events keep arriving.
-_REQUESTS_POLL_NS = 20_000_000
+# Questions are read at most once in this interval while events keep arriving.
+_QUESTIONS_POLL_NS = 20_000_000
 
 
 class WorkCoordinator:
@@ -233,11 +233,11 @@ class WorkCoordinator:
     def _run_turn(self) -> None:
         events = self._backend.wait()
         self._append_waiting_stops()
+        self._read_requests()  # Workers read requests too. Their messages may be the effect of a request.
         for event in events:
             self._handle_backend_event(event)
-        if not events or self._now_ns() - self._read_ns >= _REQUESTS_POLL_NS:
+        if not events or self._now_ns() - self._read_ns >= _QUESTIONS_POLL_NS:
             self._read_ns = self._now_ns()
-            self._read_requests()
             for question in self._inbox.read() if self._end_action is None else ():
                 self._handle_event(question)
         self._turns_since_check += 1 if events else _QUIET_TURN_WEIGHT

@@ -169,8 +169,10 @@ class App {
 	press(event) {
 		if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
 		const isTyping = event.target.closest("input, textarea");
-		if (isTyping && event.key === "Escape") event.target.blur();
-		else if (!isTyping && this.keys[event.key]) {
+		if (isTyping && event.key === "Escape") {
+			event.preventDefault(); // Some browsers would empty the filter without an input event.
+			event.target.blur();
+		} else if (!isTyping && this.keys[event.key]) {
 			event.preventDefault();
 			this.keys[event.key][1]();
 		}
