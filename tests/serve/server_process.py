@@ -114,9 +114,9 @@ def serve(store: Path, *options: str, port: int = 0, prefix: tuple[str, ...] = (
 
 
 def events_until(socket: ClientConnection, last: str) -> list[Any]:
-    """Return the events that a client receives until it has the one with a cursor."""
+    """Return the events that a client receives until it has the one with a cursor. Its frame may have later ones."""
     events: list[Any] = []
-    while not events or events[-1]["cursor"] != last:
+    while all(event["cursor"] != last for event in events):
         events += frame_of(socket).get("events", [])
     return events
 

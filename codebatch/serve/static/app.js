@@ -170,7 +170,7 @@ class App {
 		if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
 		const isTyping = event.target.closest("input, textarea");
 		if (isTyping && event.key === "Escape") {
-			event.preventDefault(); // Some browsers would empty the filter without an input event.
+			event.preventDefault();
 			event.target.blur();
 		} else if (!isTyping && this.keys[event.key]) {
 			event.preventDefault();

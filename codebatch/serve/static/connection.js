@@ -31,7 +31,7 @@ export class Connection {
 		this.socket.close();
 	}
 
-	// If the server cannot be reached, try again later.
+	// If the server is unreachable, try again later.
 	async guarded(work) {
 		try {
 			await work();
@@ -52,7 +52,7 @@ export class Connection {
 		});
 	}
 
-	// The page opens with the first tasks. All others and older events follow.
+	// The page opens with the first tasks. Others and older events follow.
 	async load() {
 		const state = new BatchState(this.id, await this.api.batch(this.id));
 		if (state.isWork) await this.loadTasks(state, 0);
@@ -113,7 +113,7 @@ export class Connection {
 		this.page.changed();
 	}
 
-	// The server dropped events, because this client was slow.
+	// The server dropped events: this client was slow.
 	async catchUp() {
 		let events;
 		do {
@@ -132,7 +132,7 @@ export class Connection {
 		this.delay = Math.min(2 * this.delay, RETRY_MS_MAX);
 	}
 
-	// Correct what events do not contain, such as explanations.
+	// Correct what events lack, such as explanations.
 	async refresh(hasNews = this.hasNews) {
 		const { state } = this;
 		if (!state || !hasNews || this.socket.readyState !== WebSocket.OPEN) return;
