@@ -6,9 +6,10 @@ checksums of their own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import get_args
 
@@ -131,53 +132,65 @@ def _check_bytes(external: ExternalOutcome) -> None:
         pass
 
 
-def commit_external_outcomes(
-    batch: BatchDir, plan: Plan, ledger: OutcomeLedger, outcomes: Iterable[ExternalOutcome]
-) -> int:
-    """Commit the outcomes of one source to a batch. Return the number of items that got a result.
-
-    An outcome is skipped if the ledger has outcomes for all its items. On return the others are durable. Raises
-    ValueError if an outcome is invalid; the outcomes before it may then be committed. Raises StoreUnwritable.
-    """
+@contextlib.contextmanager
+def registered_committer(batch: BatchDir, about: HolderFile) -> Iterator[OutcomeCommitter]:
+    """Register a holder, and yield its committer. Both end with the block. Raises StoreUnwritable."""
     make_batch_directories(batch)
-    holder = new_holder_id()
-    about = HolderFile(holder=holder, role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns())
     registration = HolderRegistration(batch.files, batch.root, about)
     try:
-        committer = OutcomeCommitter(batch.files, batch.root, holder)
+        committer = OutcomeCommitter(batch.files, batch.root, about.holder)
         try:
-            return _commit_in_groups(committer, ledger, outcomes, ExternalOutcomeCheck.of_plan(plan))
+            yield committer
         finally:
             committer.close()
     finally:
         registration.close()
 
 
-def _commit_in_groups(
-    committer: OutcomeCommitter,
-    ledger: OutcomeLedger,
-    outcomes: Iterable[ExternalOutcome],
-    checks: ExternalOutcomeCheck,
-) -> int:
-    items = size = 0
-    group: list[EncodedOutcome] = []
+def new_external_holder() -> HolderFile:
+    """Return the holder file of a process that commits external outcomes."""
+    return HolderFile(holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns())
 
-    def commit() -> None:
-        nonlocal size
-        if group:
-            ledger.add(committer.commit_outcomes(group, epoch=0, round_=1))
-        group.clear()
-        size = 0
 
-    for external in outcomes:
-        checks.check(external)
+class ExternalCommitter:
+    """Commits external outcomes to one batch, several in one commit."""
+
+    def __init__(self, plan: Plan, ledger: OutcomeLedger, committer: OutcomeCommitter) -> None:
+        """`ledger` has the outcomes of the batch. It receives the new ones."""
+        self._plan = plan
+        self._ledger = ledger
+        self._committer = committer
+        self._group: list[EncodedOutcome] = []
+        self._group_bytes = 0
+
+    def commit(self, sources: Iterable[Iterable[ExternalOutcome]]) -> int:
+        """Commit the outcomes of some sources. Return the number of items that got a result.
+
+        An outcome is skipped if the ledger has outcomes for all its items. On return the others are durable. Raises
+        ValueError if an outcome is invalid; the outcomes before it may then be committed. Raises StoreUnwritable.
+        """
+        items = 0
+        for outcomes in sources:
+            checks = ExternalOutcomeCheck.of_plan(self._plan)
+            for external in outcomes:
+                checks.check(external)
+                items += self._add(external)
+        self._commit_group()
+        return items
+
+    def _add(self, external: ExternalOutcome) -> int:
         outcome = external.outcome
-        holes = ledger.list_holes(outcome.shard, outcome.task)
-        if any(start < outcome.end and outcome.start < end for start, end in holes):
-            group.append(EncodedOutcome(outcome, external.frames, external.table))
-            items += outcome.end - outcome.start
-            size += outcome.length + len(external.table)
-        if len(group) >= _OUTCOMES_PER_COMMIT_MAX or size >= _COMMIT_BYTES_MAX:
-            commit()
-    commit()
-    return items
+        holes = self._ledger.list_holes(outcome.shard, outcome.task)
+        if not any(start < outcome.end and outcome.start < end for start, end in holes):
+            return 0
+        self._group.append(EncodedOutcome(outcome, external.frames, external.table))
+        self._group_bytes += outcome.length + len(external.table)
+        if len(self._group) >= _OUTCOMES_PER_COMMIT_MAX or self._group_bytes >= _COMMIT_BYTES_MAX:
+            self._commit_group()
+        return outcome.end - outcome.start
+
+    def _commit_group(self) -> None:
+        if self._group:
+            self._ledger.add(self._committer.commit_outcomes(self._group, epoch=0, round_=1))
+        self._group = []
+        self._group_bytes = 0

@@ -25,8 +25,10 @@ from codebatch.store.external_outcomes import (
     EXTERNAL_COUNTS_MAX,
     EXTERNAL_RECORD_BYTES_MAX,
     EXTERNAL_TEXT_BYTES_MAX,
+    ExternalCommitter,
     ExternalOutcomeCheck,
-    commit_external_outcomes,
+    new_external_holder,
+    registered_committer,
 )
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import OutcomeRegisters, encode_outcome
@@ -184,7 +186,8 @@ def _outcomes(batch: BatchDir) -> list[ExternalOutcome]:
 
 def _commit(files: RealFiles, outcomes: Sequence[ExternalOutcome]) -> int:
     batch = _only_batch(open_store(files, PLACE))
-    return commit_external_outcomes(batch, batch.plan(), _ledger(batch), outcomes)
+    with registered_committer(batch, new_external_holder()) as committer:
+        return ExternalCommitter(batch.plan(), _ledger(batch), committer).commit([outcomes])
 
 
 @pytest.fixture(scope="module")

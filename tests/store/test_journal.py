@@ -21,6 +21,7 @@ from codebatch.store.batches.journal import (
     JournalWriter,
     Lost,
     Merged,
+    PartReceived,
     Ran,
     Refused,
     Spawned,
@@ -62,6 +63,7 @@ EVENTS: list[JournalEvent] = [
         output_bytes=5, evidence="last",
     ),
     WorkerStopped(worker=WORKER, pid=18, is_killed=True),
+    PartReceived(host="worker-1", shards=(SHARD,), results=12, seconds=1.5, cpu_seconds=0.25),
 ]  # fmt: skip
 
 

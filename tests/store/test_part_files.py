@@ -20,7 +20,6 @@ from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ShardId
 from codebatch.snapshotting.selection import is_result_file
 from codebatch.store.part_files import (
-    HEADER_BYTES_MAX,
     MAGIC,
     DamagedPart,
     PartFile,
@@ -28,6 +27,7 @@ from codebatch.store.part_files import (
     read_part,
     write_part,
 )
+from codebatch.store.sealed_records import HEADER_BYTES_MAX
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "part.cbpart"
 SHARD = ShardId("0a0b0c0d")

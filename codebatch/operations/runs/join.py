@@ -29,7 +29,7 @@ from codebatch.operations.runs.run_result import RunResult
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapshot
 from codebatch.store.batches.store_directory import StoreDir
-from codebatch.store.external_outcomes import commit_external_outcomes
+from codebatch.store.external_outcomes import ExternalCommitter, new_external_holder, registered_committer
 from codebatch.store.part_files import PartFile, iter_part_outcomes
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import OutcomeRegisters
@@ -122,18 +122,20 @@ def commit_parts(batch: BatchDir, parts: Sequence[PartFile], listener: Listener)
     ledger = load_ledger(plan, OutcomeRegisters(batch.files, batch.root))
     sizes = {shard.id: shard.items for shard in plan.shards}
     results = 0
-    for number, part in enumerate(parts):
-        listener.phase("joining", number, len(parts), "parts")
-        if any(sizes.get(shard.id) != len(shard.files) for shard in part.header.shards):
-            raise InvalidInput(
-                f"the part {str(part.path)!r} has other shards", hint="use the same [shard] settings for all parts"
-            )
-        try:
-            results += commit_external_outcomes(batch, plan, ledger, iter_part_outcomes(part))
-        except ValueError as error:
-            raise InvalidInput(
-                f"the part {str(part.path)!r} has {error}", hint="run this part again, with the same codebatch"
-            ) from error
+    with registered_committer(batch, new_external_holder()) as committer:
+        external = ExternalCommitter(plan, ledger, committer)
+        for number, part in enumerate(parts):
+            listener.phase("joining", number, len(parts), "parts")
+            if any(sizes.get(shard.id) != len(shard.files) for shard in part.header.shards):
+                raise InvalidInput(
+                    f"the part {str(part.path)!r} has other shards", hint="use the same [shard] settings for all parts"
+                )
+            try:
+                results += external.commit([iter_part_outcomes(part)])
+            except ValueError as error:
+                raise InvalidInput(
+                    f"the part {str(part.path)!r} has {error}", hint="run this part again, with the same codebatch"
+                ) from error
     return results
 
 

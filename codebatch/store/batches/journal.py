@@ -23,6 +23,9 @@ from codebatch.system.files.files import StoreFiles
 
 JOURNAL_FORMAT = 1
 
+ENGINE_ENDED = "engine"
+"""The reason of the event Ended if an engine has executed shards. The same run then continues on this machine."""
+
 
 class JournalHead(Document, frozen=True, kw_only=True):
     """Members that every line of a journal has.
@@ -176,6 +179,16 @@ class Ended(_Event, frozen=True, kw_only=True):
     reason: str
 
 
+class PartReceived(_Event, frozen=True, kw_only=True, tag="part_received"):
+    """The results of shards arrived from an engine and are durable. `host` is the machine that executed their tasks."""
+
+    host: str
+    shards: tuple[ShardId, ...]
+    results: int
+    seconds: float
+    cpu_seconds: float
+
+
 class Merged(_Event, frozen=True, kw_only=True):
     """The outputs are merged."""
 
@@ -195,6 +208,7 @@ JournalEvent = (
     | WorkerStopped
     | Drained
     | Ended
+    | PartReceived
     | Merged
 )
 

@@ -64,7 +64,7 @@ class _LoadedPack(msgspec.Struct, frozen=True):
 
 
 class ObjectStore:
-    """The objects in one `objects` directory, which may not exist yet. Not thread-safe.
+    """The objects in one `objects` directory, which may not exist yet. Not thread-safe. It has many methods.
 
     Pack indexes are loaded at first use and cached. If no loaded index has a digest, the directory is listed again to
     find packs that other processes have sealed since.
@@ -103,6 +103,18 @@ class ObjectStore:
             f"object {digest} is missing or damaged in {self.root / bad_pack}{layout.PACK_SUFFIX}",
             hint=_MISSING_OBJECT_HINT,
         )
+
+    def read_frame(self, digest: Digest) -> tuple[bytes, int]:
+        """Return the frame of an object as it is stored, and the size of the object. Neither is verified.
+
+        Raises ObjectMissing.
+        """
+        for _ in range(2):
+            if (location := self.find_location(digest)) is not None:
+                with contextlib.suppress(FileNotFoundError, UnsupportedEntry):
+                    return self._frame_bytes(location), location.frame.size
+            self.refresh()
+        raise ObjectMissing(f"object {digest} is not in any pack in {self.root}", hint=_MISSING_OBJECT_HINT)
 
     def has_key(self, key: bytes) -> bool:
         """Return whether a known sealed pack contains an undamaged copy of an object, as far as known.
