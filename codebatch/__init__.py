@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         StoreUntrusted,
         StoreUnwritable,
         TaskNotRun,
+        TaskProcessFailed,
         ToolMismatch,
         UnknownId,
         UnreadablePath,
@@ -186,6 +187,7 @@ __all__ = [
     "SymbolUse",
     "SymbolUses",
     "TaskNotRun",
+    "TaskProcessFailed",
     "TaskStatus",
     "ToolMismatch",
     "UnknownId",
@@ -210,8 +212,8 @@ _EXPORTED_NAMES = {
         "CodebatchError CorruptFile EnvironmentBroken Forbidden InternalError InvalidConfiguration InvalidId "
         "InvalidInput InvalidQuery InvalidWork NoBatch NothingLeft NothingToDo NotInStore ObjectMissing "
         "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreInUse StoreNotFound "
-        "StoreUntrusted StoreUnwritable TaskNotRun ToolMismatch UnknownId UnreadablePath UnsafeStoreLocation "
-        "UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
+        "StoreUntrusted StoreUnwritable TaskNotRun TaskProcessFailed ToolMismatch UnknownId UnreadablePath "
+        "UnsafeStoreLocation UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
     ),
     "interchange.findings": "Export",
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Names Symbol",

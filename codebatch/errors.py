@@ -121,6 +121,10 @@ class InvalidConfiguration(InvalidInput):
     code = "invalid_configuration"
 
 
+class TaskProcessFailed(InvalidConfiguration):
+    """The process that imports a task ended without an answer, or took too long. Another machine may succeed."""
+
+
 class InvalidWork(InvalidConfiguration):
     """The task lists contain `count` errors. The first errors are listed, each with a hint."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.errors import InvalidConfiguration
+from codebatch.errors import InvalidConfiguration, TaskProcessFailed
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
 from codebatch.model.task import JsonValue, SnapshotView, TaskDescription
@@ -155,7 +155,7 @@ class IsolatedTasks:
             return answer
         place = self._catalogue.custom_locations.get(name)
         location = place.python.rpartition(":")[0] if place else self._catalogue.installed[name].value
-        raise InvalidConfiguration(f"the task {name!r} {problem} from {location}: {answer.reason}", hint=_LOADING_HINT)
+        raise TaskProcessFailed(f"the task {name!r} {problem} from {location}: {answer.reason}", hint=_LOADING_HINT)
 
     def _answer_in_fork(self, question: _TaskQuestion) -> TaskAnswer:
         self._catalogue.isolated_loader = None  # This is the copy in the fork, which imports modules.

@@ -38,7 +38,7 @@ from codebatch.system.files.regular_files import file_fingerprint, read_regular
 from codebatch.system.processes.process_state import ProcessState
 
 _FUNCTION_PARAMETERS_MAX = 2
-_FILE_BYTES_MAX = 16 << 20
+CUSTOM_FILE_BYTES_MAX = 16 << 20
 
 LOCATION_SETTINGS = ("python", "tools", "files", "reuse")
 """The settings in `[tasks.NAME]` that codebatch itself uses.
@@ -214,7 +214,7 @@ def _loading_error(name: str, path: str, why: str) -> InvalidConfiguration:
 
 
 def _read_task_file(path: str) -> bytes:
-    return read_regular(Path(path), bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
+    return read_regular(Path(path), bytes_max=CUSTOM_FILE_BYTES_MAX, is_link_followed=True)
 
 
 def _imported_modules(source: bytes) -> set[str]:

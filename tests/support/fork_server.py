@@ -234,7 +234,7 @@ def _import_all() -> None:
 
     for package in (codebatch, codebatch_workers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.startswith("codebatch.testing"):
+            if not module.name.startswith(("codebatch.testing", "codebatch.engines.dask", "codebatch.engines.parsl")):
                 importlib.import_module(module.name)
     for language in ("python", "javascript", "typescript"):
         assert load_grammar(language).query is not None

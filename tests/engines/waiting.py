@@ -1,0 +1,33 @@
+"""Waiting for processes of engines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psutil
+
+from codebatch.coordinator.engines.interface import Engine
+
+START_SECONDS = 120.0
+
+
+def wait_for_slots(engine: Engine, count: int) -> None:
+    """Wait until an engine has exactly `count` slots."""
+    wait_until(lambda: engine.slots() == count)
+
+
+def wait_until(condition: Callable[[], object], seconds: float = START_SECONDS) -> None:
+    """Wait until a condition is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not become true in time"
+        time.sleep(0.02)
+
+
+def process_is_running(pid: int) -> bool:
+    """Return whether a process exists and has not ended."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
