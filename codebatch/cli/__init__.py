@@ -84,6 +84,7 @@ COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
         "pin": ("store.collection:pin", "Protect a batch or snapshot from removal"),
         "unpin": ("store.collection:unpin", "Undo pin, or remove the name of a batch"),
         "store-stats": ("store.collection:store_stats", "Show the contents and the size of the store"),
+        "engine": ("run.engine:engine", "Check an engine, which runs the tasks of files on other machines"),
         "index": ("store.index:index", "Build the index that makes queries faster"),
         "verify": ("run.reuse:verify", "Run a sample of a batch again and compare the results"),
         "explain-miss": ("run.reuse:explain_miss", "Explain cache misses"),

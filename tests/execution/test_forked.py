@@ -104,7 +104,7 @@ def fork_twice() -> None:
 
 
 def write_everywhere(data: bytes) -> None:
-    for descriptor in range(3, 100):
+    for descriptor in range(3, 4096):
         with contextlib.suppress(OSError):
             os.write(descriptor, data)
 
@@ -118,7 +118,7 @@ def write_everywhere(data: bytes) -> None:
         (lambda: os.execv("/bin/false", ["false"]), "its process ended (exit status 1)"),
         (fork_and_leave, "its process ended (exit status 0)"),
         (fork_twice, "its process ended (exit status 0)"),
-        (lambda: os.closerange(3, 100), "its process ended (exit status 1)"),
+        (lambda: os.closerange(3, 4096), "its process ended (exit status 1)"),
         (lambda: 1 / 0, "it raised an exception without a text"),
         (lambda: write_everywhere(b"\0\1\0\0\0\xff"), "it wrote to file descriptors that it does not own"),
         (lambda: write_everywhere(b"\0\xff\xff\xff\xff"), "it wrote to file descriptors that it does not own"),

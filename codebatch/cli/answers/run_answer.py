@@ -21,8 +21,8 @@ from codebatch.store.batches.resolution import resolve_batch
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch run` and `codebatch join`.
 
-    - `action`: `ran` a new batch; `continued` an interrupted batch; `helped` a running batch; `up to date` if the batch
-      was complete; or `ended before` if the batch had ended with failures.
+    - `action`: the batch was `new`; an interrupted one was `resumed`; a running one was `joined`; a complete one was
+      `up to date`; one with failures had `already ended`.
     - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
     - `paths`: the paths of the project to which the batch is restricted.
     - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or joined parts,

@@ -104,6 +104,19 @@ COMMON_OPTIONS = {
         help="Take over the work of dead processes on other hosts",
         details="Use this option only if no process on another host works on the batch.",
     ),
+    "tls-ca": _define_option(
+        "--tls-ca",
+        "tls_ca",
+        metavar="FILE",
+        type=click.Path(),
+        help="Certificate authority (PEM) of an engine with TLS",
+    ),
+    "tls-cert": _define_option(
+        "--tls-cert", "tls_cert", metavar="FILE", type=click.Path(), help="Your certificate (PEM) for an engine"
+    ),
+    "tls-key": _define_option(
+        "--tls-key", "tls_key", metavar="FILE", type=click.Path(), help="The key (PEM) of your certificate"
+    ),
     "include": _define_option(
         "--include",
         "include",

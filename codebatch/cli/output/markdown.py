@@ -15,6 +15,7 @@ HELP_TOPICS = (
     "findings",
     "ci",
     "machines",
+    "engines",
     "work",
     "work-file",
     "continuing",

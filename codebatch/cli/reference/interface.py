@@ -44,6 +44,7 @@ from codebatch.model.entry import EntryLine
 from codebatch.model.record import Record, Symbol
 from codebatch.model.task import PIPELINES
 from codebatch.model.work.event import AnyEvent
+from codebatch.operations.engines.check import EngineCheck
 from codebatch.operations.gate.baselines import BaselineUpdate
 from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
 from codebatch.operations.maintenance.cache_misses import MissesAnswer
@@ -199,6 +200,7 @@ ANSWER_TYPES: dict[str, object] = {
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
     "duplicates": _scoped_type("duplicates", DuplicateBlocks),
+    "engine-check": EngineCheck,
     "error": answers.ErrorAnswer,
     "errors": _rows_type("errors", list[answers.ErrorFinding | answers.FailureWithEvidence]),
     "events": AnyEvent,

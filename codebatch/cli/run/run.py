@@ -24,6 +24,7 @@ from codebatch.cli.framework.work_options import (
 )
 from codebatch.cli.output.progress import ProgressStage
 from codebatch.cli.output.records import collection_line
+from codebatch.cli.run.engine_options import EngineArguments, with_engine_options
 from codebatch.coordinator.analysis.progress_counter import RunPhase, RunProgress
 from codebatch.errors import InvalidInput
 from codebatch.model.text.quantities import count_text, human_bytes
@@ -34,6 +35,7 @@ from codebatch.operations.runs.execution import ExecutionSettings, Listener, Run
 from codebatch.store.batches.batch_directory import BatchDir, is_work
 
 if TYPE_CHECKING:
+    from codebatch.coordinator.engines.ports import EngineProgress
     from codebatch.operations.project.project_snapshot import ProjectSnapshot
     from codebatch.operations.runs.run_request import RunArguments
 
@@ -85,6 +87,17 @@ class RunListener(Listener):
             more=", ".join(parts),
             is_even=not has_last_only,
             share=progress.work_done,
+        )
+        self._context.display.show_stage(stage)
+
+    def detail(self, text: str) -> None:
+        self._context.detail(text)
+
+    def parts(self, engine: str, progress: EngineProgress) -> None:
+        more = f"{count_text(progress.parts, 'part')} on {engine}, {count_text(progress.slots, 'slot')}"
+        share = progress.seconds_done / progress.seconds_planned if progress.seconds_planned else 1.0
+        stage = ProgressStage(
+            "running", progress.shards_done, progress.shards_planned, "shards", more=more, share=share
         )
         self._context.display.show_stage(stage)
 
@@ -167,6 +180,7 @@ def with_execution_options(function: Callable[..., int]) -> Callable[..., int]:
     "they lack the number of parts, give auto/N.",
 )
 @option("--part-output", metavar="FILE", help="With --part: path of the part file, or a directory for it")
+@with_engine_options
 @common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")
 @with_common_options
 @with_execution_options
@@ -189,6 +203,7 @@ def run(
     shuffle_seed: int | None,
     part: str | None,
     part_output: str | None,
+    engine: EngineArguments,
 ) -> int:
     """Analyse a project, reusing cached results.
 
@@ -207,11 +222,12 @@ def run(
     execution = configure_execution(execution, no_commands=no_commands, emit_ast=emit_ast)
     source: RunArguments = (paths or (Path(),), context.store_place, execution, pipeline, task, include, exclude)
     rules = {"forces_rerun": forces_rerun, "allow_empty": allow_empty}
+    unusual = {"--batch": batch_reference, "--task": task, "--emit-ast": emit_ast, "--dry-run": is_preview}
+    engine.refuse({**unusual, "--shuffle": shuffle_seed, "--part": part, "--part-output": part_output})
     if part is not None or part_output is not None:
         from codebatch.cli.run.part import answer_part  # Only jobs of CI need this import.
 
-        refused = {"--batch": batch_reference, "--name": name, "--task": task, "--emit-ast": emit_ast}
-        refused["--dry-run"] = is_preview
+        refused = {**unusual, "--name": name}
         return answer_part(context, source, RunListener(context), part, part_output, refused, **rules)
     if is_preview and name is not None:
         raise InvalidInput("--name cannot be used with --dry-run, because no batch is created")
@@ -220,24 +236,41 @@ def run(
 
         return answer_preview(context, source, task, RunListener(context), **rules)
     if batch_reference is None:
-        from codebatch.operations.runs.run import run_paths  # A planned batch does not need this import.
-
-        result = run_paths(
-            *source[:3],
-            pipeline=pipeline,
-            task=task,
-            name=name,
-            include=include,
-            exclude=exclude,
-            forces_rerun=forces_rerun,
-            allow_empty=allow_empty,
-            listener=RunListener(context),
-        )
-        return answer_run(context, result)
+        return _run_new(context, source, name, engine, **rules)
     options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": forces_rerun}
     options |= {"--allow-empty": allow_empty, "--include": include, "--exclude": exclude, "--dry-run": is_preview}
     options["--no-commands"] = no_commands
     return _run_planned(context, execution, batch_reference, task, name, options)
+
+
+def _run_new(
+    context: CommandContext,
+    source: RunArguments,
+    name: str | None,
+    engine: EngineArguments,
+    *,
+    forces_rerun: bool,
+    allow_empty: bool,
+) -> int:
+    """Run the batch of the current files and print the result. Return the exit status."""
+    from codebatch.operations.runs.run import run_paths  # A planned batch does not need this import.
+
+    paths, place, execution, pipeline, task, include, exclude = source
+    result = run_paths(
+        paths,
+        place,
+        execution,
+        pipeline=pipeline,
+        task=task,
+        name=name,
+        include=include,
+        exclude=exclude,
+        forces_rerun=forces_rerun,
+        allow_empty=allow_empty,
+        opens_engine=engine.executor(),
+        listener=RunListener(context),
+    )
+    return answer_run(context, result)
 
 
 def _run_planned(

@@ -33,8 +33,8 @@ def trace(context: CommandContext, batch_reference: str | None, output: str) -> 
 
     Open the file in https://ui.perfetto.dev or chrome://tracing.
 
-    For an analysis, each track is a worker process. For a task list, each track is a slot, which runs one task at a
-    time; arrows are dependencies.
+    For an analysis, each track is a worker process, or a slot of a machine of an engine. For a task list, each track is
+    a slot, which runs one task at a time; arrows are dependencies.
     """
     if output == STANDARD_OUTPUT:
         if context.as_json:

@@ -58,6 +58,7 @@ class _CoordinatorLifetime:
     began_ns: int
     last_ns: int = 0
     results: int = 0
+    is_continued: bool = False
     left_by: Literal["kill", "drain", "request"] = "kill"
 
 
@@ -153,11 +154,18 @@ class AnalysisFollower:
     def _note_line(self, line: journal.JournalLine) -> None:
         match line.event:
             case journal.Started():
-                self._lifetimes.append(_CoordinatorLifetime(line.at_ns))
+                if self._lifetimes and self._lifetimes[-1].is_continued:
+                    self._lifetimes[-1].is_continued = False
+                else:
+                    self._lifetimes.append(_CoordinatorLifetime(line.at_ns))
             case _ if not self._lifetimes:
                 return
             case journal.Committed(start=start, end=end) | journal.Failed(start=start, end=end):
                 self._lifetimes[-1].results += end - start
+            case journal.PartReceived(results=results):
+                self._lifetimes[-1].results += results
+            case journal.Ended(reason=journal.ENGINE_ENDED):
+                self._lifetimes[-1].is_continued = True
             case journal.Drained(reason=reason):
                 self._lifetimes[-1].left_by = "request" if reason == "cancel" else "drain"
             case journal.Ended(reason="complete"):

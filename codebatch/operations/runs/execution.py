@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -22,6 +24,8 @@ from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.files.files import FileLock
 
 if TYPE_CHECKING:
+    from codebatch.coordinator.engines.ports import EngineProgress
+    from codebatch.model.capsule import CapsuleLimits
     from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
 RunAction = Literal["new", "resumed", "joined", "up to date", "already ended"]
@@ -52,6 +56,12 @@ class Listener:
 
     def update(self, progress: RunProgress) -> None:
         """Receive the progress. This method is called whenever a worker reports, and at least ten times a second."""
+
+    def detail(self, text: str) -> None:
+        """Receive a note that matters only to users who ask for details."""
+
+    def parts(self, engine: str, progress: EngineProgress) -> None:
+        """Receive the progress of an engine. `engine` is its name. This method is called several times a second."""
 
     def collected(self, collected: CollectionResult) -> None:
         """Receive what garbage collection removed from the store. This method is not called if nothing was removed."""
@@ -92,6 +102,18 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
     def builds_index(self) -> bool:
         """Whether the index of the batch is built at the end of a run."""
         return self.configuration.settings.index.build == "run"
+
+    def part_limits(self, tasks: Sequence[str]) -> CapsuleLimits:
+        """Return the limits of workers on other machines. `tasks` are the tasks of the plan."""
+        from codebatch.model.capsule import CapsuleLimits  # Only runs on an engine need it.
+
+        settings, commands = self.configuration.settings, self.configuration.catalogue.commands
+        memory_mb = self.memory_mb or settings.memory_mb_max
+        return CapsuleLimits(
+            file_seconds=self.file_seconds or settings.file_seconds_max,
+            memory_bytes=None if memory_mb is None else memory_mb << 20,
+            call_seconds={name: commands[name].call_seconds for name in tasks if name in commands},
+        )
 
     def execute(
         self,
@@ -143,3 +165,13 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
             reuses=self.reuses,
             snapshot=snapshot,
         )
+
+
+ShardExecutor = Callable[[ExecutionSettings, StoreDir, BatchDir, Snapshot, Listener], bool]
+"""A function that executes open shards of a batch elsewhere. It returns False if a Cancel request ended the execution.
+
+The snapshot is that of the batch.
+"""
+
+OpenShardExecutor = Callable[[], AbstractContextManager[ShardExecutor]]
+"""A function that opens a ShardExecutor, and closes it at the end of the `with`."""

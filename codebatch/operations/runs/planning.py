@@ -234,22 +234,34 @@ def make_planner(
     commit: str = "",
 ) -> BatchPlanner:
     """Return the planner of a pipeline over a snapshot. Raises InvalidInput or InvalidConfiguration."""
-    settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
+    file = configuration.file
     is_same_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
-    names = _runnable_tasks(configuration, pipeline, note, is_project=is_same_project)
-    prepared, notes = prepare_tasks(catalogue, names, settings.tasks, is_project=is_same_project)
-    for problem in notes:
-        note(f"{problem}: the analysed directory is not in the project of {file}")
     return BatchPlanner(
         store=store,
         frozen=frozen,
         pipeline=pipeline.name,
-        tasks=resolve_tasks(catalogue, names, prepared),
-        shard_rule=settings.shard,
-        catalogue=catalogue,
+        tasks=plan_tasks(configuration, pipeline, note, is_project=is_same_project),
+        shard_rule=configuration.settings.shard,
+        catalogue=configuration.catalogue,
         note=note,
         commit=commit,
     )
+
+
+def plan_tasks(
+    configuration: Configuration, pipeline: Pipeline, note: NoteCallback, *, is_project: bool
+) -> tuple[PlannedTask, ...]:
+    """Return the tasks of a pipeline that can run here, in dependency order.
+
+    `is_project` is set if the analysed tree is the project of the configuration. Raises InvalidInput or
+    InvalidConfiguration.
+    """
+    names = _runnable_tasks(configuration, pipeline, note, is_project=is_project)
+    settings, catalogue = configuration.settings, configuration.catalogue
+    prepared, notes = prepare_tasks(catalogue, names, settings.tasks, is_project=is_project)
+    for problem in notes:
+        note(f"{problem}: the analysed directory is not in the project of {configuration.file}")
+    return resolve_tasks(catalogue, names, prepared)
 
 
 def _runnable_tasks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import nothing_to_do_error
 from codebatch.operations.project.stores import StoreLocator
-from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
+from codebatch.operations.runs.execution import ExecutionSettings, Listener, OpenShardExecutor, RunAction
 from codebatch.operations.runs.index_helpers import IndexHelpers
 from codebatch.operations.runs.repair import RepairSession
 from codebatch.operations.runs.resume import BatchRun, existing_batch_action, finish_run, make_run_scope
@@ -78,10 +79,12 @@ def run_paths(
     include: tuple[str, ...] = (),
     exclude: tuple[str, ...] = (),
     allow_empty: bool = False,
+    opens_engine: OpenShardExecutor | None = None,
     listener: Listener,
 ) -> RunResult:
     """Take a snapshot of paths and choose the batch for it: an existing, adopted or new one. Execute its open work.
 
+    - `opens_engine`: opens an engine, which executes the file tasks. This machine executes the rest.
     - `name`: given to the batch once it has ended, unless a signal ended the run.
     - `forces_rerun`: create a new batch without reuse, even if a batch exists.
     - `include` replaces the configured patterns; `exclude` is added to them.
@@ -93,8 +96,10 @@ def run_paths(
     check_name(name)
     if not (allow_empty or request.place.has_store() or selects_any_file(paths, request.rules)):
         raise nothing_to_do_error(paths)
-    store = request.place.open_or_create_store(listener.note)
-    with IndexHelpers() as helpers:
+    with contextlib.ExitStack() as resources:
+        executes_shards = None if opens_engine is None else resources.enter_context(opens_engine())
+        store = request.place.open_or_create_store(listener.note)
+        helpers = resources.enter_context(IndexHelpers())
         with store.writing() as lock:
             frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
             before = planner.latest_batch()
@@ -107,6 +112,9 @@ def run_paths(
             scope = None if state.is_settled_and_merged else make_run_scope(batch, task)
             if scope is not None and task is None and execution.builds_index:
                 helpers.start_words(store, batch, frozen.snapshot, jobs=execution.workers_max)
+            if scope is not None and executes_shards is not None:
+                is_cancelled = not executes_shards(execution, store, batch, frozen.snapshot, listener)
+                scope = None if is_cancelled else scope
             result = work.do(batch, scope, frozen.snapshot, planner.find_answering)
         return finish_run(execution, result, listener, frozen.snapshot, helpers)
 

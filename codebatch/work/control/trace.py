@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from codebatch.model.shard import ShardId
+from codebatch.model.text.quantities import count_text
 from codebatch.model.work import event as events
 from codebatch.model.work.command import CommandId
 from codebatch.store.batches import journal
@@ -130,6 +131,7 @@ def _unit_events(batch: BatchDir) -> Iterator[JsonObject]:
     tracks: dict[str, int] = {}
     begun: dict[tuple[str, str, int, int], tuple[int, journal.Began]] = {}
     spans: list[TraceSpan] = []
+    parts: dict[str, list[TraceSpan]] = {}
     for line in journal.read_journal(batch.files, batch.root):
         match line.event:
             case journal.Began() as event:
@@ -144,21 +146,37 @@ def _unit_events(batch: BatchDir) -> Iterator[JsonObject]:
                         name=f"{', '.join(unit.tasks)} {event.shard}[{event.start}:{event.end}]",
                         start_ns=at_ns,
                         end_ns=at_ns + round(event.seconds * 1e9),
-                        track=line.holder,
+                        track=f"worker {line.holder[:8]}",
                         arguments=arguments,
                     )
                 )
+            case journal.PartReceived() as event:
+                parts.setdefault(event.host, []).append(_part_span(event, line.at_ns))
             case journal.Failed() as event:
                 name = f"{event.task}: {event.path or event.shard} {event.reason or ''}".rstrip()
                 yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _microseconds(line.at_ns), "name": name}
             case _:
                 pass
+    for host, spans_of_host in parts.items():
+        placed = assign_slots(spans_of_host)
+        spans += (msgspec.structs.replace(span, track=f"{host}, slot {span.track}") for span in placed)
     for span in sorted(spans, key=lambda span: span.start_ns):
         if span.track not in tracks:
             tracks[span.track] = len(tracks) + 1
-            yield _track_event(tracks[span.track], f"worker {span.track[:8]}")
+            yield _track_event(tracks[span.track], span.track)
         yield _complete_event(span, tracks[span.track])
     yield from _counter_events(spans)
+
+
+def _part_span(event: journal.PartReceived, at_ns: int) -> TraceSpan:
+    """Return the span of a part on an engine. It ends when its results arrive."""
+    return TraceSpan(
+        name=f"part with {count_text(len(event.shards), 'shard')}",
+        start_ns=at_ns - round(event.seconds * 1e9),
+        end_ns=at_ns,
+        track="",
+        arguments={"results": event.results, "cpu_seconds": event.cpu_seconds},
+    )
 
 
 def _track_event(number: int, name: str) -> JsonObject:
