@@ -73,6 +73,9 @@ def watching(stream: Stream) -> Iterator[BatchWatcher]:
         yield opened
     finally:
         opened.stop()
+        for thread in threading.enumerate():
+            if thread.name == f"watch {stream.batch.id}":
+                thread.join(PATIENCE_SECONDS)  # It opens files, which other tests in this process would notice.
 
 
 async def until_newest(opened: BatchWatcher, cursor: EventCursor) -> None:
