@@ -46,6 +46,7 @@ from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.capsules import answer_format, capsule_format
 from codebatch.store.objects.frames import decompress_one
 from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.objects.referenced_objects import may_name_objects
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.plain_outcomes import UnmergedOutcomes
@@ -175,7 +176,13 @@ def _execute(header: CapsuleHeader, objects: Iterable[CapsuleObject], directory:
     source = UnmergedOutcomes(outcomes, load_ledger(plan, outcomes))
     for shard in plan.shards:
         for task in plan.task_names:
-            yield from source.iter_outcomes(shard, task)
+            for external in source.iter_outcomes(shard, task):
+                if may_name_objects(external.outcome.counts):
+                    raise ToolMismatch(
+                        f"the task {task} proposed changes of files, and these objects are not sent back",
+                        hint="run without --on",
+                    )
+                yield external
 
 
 def _store_objects(store: StoreDir, objects: Iterable[CapsuleObject]) -> None:

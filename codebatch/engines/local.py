@@ -149,6 +149,8 @@ def _start_process(lifeline: Connection) -> None:
 
 def _exit_with_pool(lifeline: Connection) -> None:
     lifeline.poll(None)
+    # A process that ends while it waits for a call would print an exception.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_CLEANUP_SECONDS)
     os._exit(0)

@@ -237,6 +237,22 @@ class Ast(BaseRecord, frozen=True, kw_only=True, tag="ast"):
     format: str
 
 
+class FileChange(BaseRecord, frozen=True, kw_only=True, tag="change"):
+    """A change of its file that a task proposes (SPEC.md "Records"). The file itself is not changed.
+
+    - `before`: the digest of the file's content, which is an object of the snapshot.
+    - `after`: the digest of the new content, which is an object too. None: the file is deleted.
+    - `executable`: whether the file is executable after the change.
+    - `added`, `removed`: the numbers of lines that the change adds and removes.
+    """
+
+    before: str
+    after: str | None
+    executable: bool = False
+    added: int
+    removed: int
+
+
 class Fingerprints(BaseRecord, frozen=True, kw_only=True, tag="fingerprints"):
     """Hashes of the code of a file, used to find duplicate blocks. All values are base64.
 
@@ -272,7 +288,7 @@ class Duplicate(BaseRecord, frozen=True, kw_only=True, tag="duplicate"):
     cell_line: int | UnsetType = UNSET
 
 
-Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast | Fingerprints | Duplicate | Names
+Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast | FileChange | Fingerprints | Duplicate | Names
 RECORD_TYPES: tuple[type[Record], ...] = (
     File,
     Diagnostic,
@@ -281,6 +297,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Edge,
     Failure,
     Ast,
+    FileChange,
     Fingerprints,
     Duplicate,
     Names,

@@ -49,6 +49,17 @@ def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
     return load_declaration(catalogue, name)
 
 
+def may_propose_changes(catalogue: TaskCatalogue, name: str) -> bool:
+    """Return whether a task may propose changes of files, as far as this is known before its code runs.
+
+    For a custom task, its code decides; for an installed task, the kinds of records that it declares. Raises
+    InvalidConfiguration.
+    """
+    if name in catalogue.custom_locations:
+        return catalogue.custom_source(name).may_change_files
+    return catalogue.is_external(name) and "change" in describe_task(catalogue, name).records
+
+
 def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
     """Return the declaration of an installed task, a custom task or an import.
 

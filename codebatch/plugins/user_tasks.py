@@ -92,6 +92,7 @@ class CustomTaskSource(msgspec.Struct, frozen=True):
     - `imports`: the modules in `named` whose versions affect the result.
     - `states`: maps the names of `files` in the configuration to fingerprints of these files, taken before they were
       read.
+    - `may_change_files`: whether the code has an attribute or name with which changes of files are proposed.
     """
 
     content: bytes
@@ -99,6 +100,7 @@ class CustomTaskSource(msgspec.Struct, frozen=True):
     named: frozenset[str]
     imports: tuple[str, ...]
     states: Mapping[str, tuple[int, ...]]
+    may_change_files: bool
 
     def changed_file(self, place: CustomTaskLocation) -> str | None:
         """Return one of the `files` that has changed since it was read for the digest, or None."""
@@ -150,9 +152,10 @@ def read_custom_task_source(name: str, place: CustomTaskLocation) -> CustomTaskS
         content = _read_task_file(path)
         states = {key: file_fingerprint(file_path) for key, file_path in place.files.items()}
         digests = [(key, digest_bytes(_read_task_file(file_path))) for key, file_path in place.files.items()]
-        named = frozenset(_imported_modules(content))
+        tree = ast.parse(content)
     except Exception as error:
         raise _loading_error(name, path, exception_text(error)) from error
+    named = frozenset(_imported_modules(tree))
     return CustomTaskSource(
         content=content,
         # The path of the file is not included, so the digest does not depend on its location.
@@ -160,6 +163,7 @@ def read_custom_task_source(name: str, place: CustomTaskLocation) -> CustomTaskS
         named=named,
         imports=tuple(sorted(named)) if place.tools is None else (),
         states=states,
+        may_change_files=any(map(_can_propose_change, ast.walk(tree))),
     )
 
 
@@ -217,13 +221,22 @@ def _read_task_file(path: str) -> bytes:
     return read_regular(Path(path), bytes_max=CUSTOM_FILE_BYTES_MAX, is_link_followed=True)
 
 
-def _imported_modules(source: bytes) -> set[str]:
+def _can_propose_change(node: ast.AST) -> bool:
+    """Return whether a node is `file.change` or the import of the record type for changes."""
+    match node:
+        case ast.Attribute(attr="change" | "FileChange") | ast.alias(name="FileChange"):
+            return True
+        case _:
+            return False
+
+
+def _imported_modules(tree: ast.Module) -> set[str]:
     """Return the top-level modules that a source file imports, even inside functions.
 
     codebatch and the standard library are omitted.
     """
     named: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             named.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

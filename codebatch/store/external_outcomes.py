@@ -115,7 +115,7 @@ def _check_counts(counts: RecordCounts) -> None:
     if not all(0 <= number <= EXTERNAL_RECORD_BYTES_MAX for table in tables for number in table.values()):
         raise ValueError("an outcome with an impossible count")
     if may_name_objects(counts):
-        raise ValueError("syntax trees, whose objects are in another store")
+        raise ValueError("syntax trees or changes of files, whose objects are in another store")
 
 
 def _check_bytes(external: ExternalOutcome) -> None:

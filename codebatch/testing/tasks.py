@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
-from codebatch.model.record import Record
+from codebatch.model.digest import Digest
+from codebatch.model.record import FileChange, Record
 from codebatch.model.task import JsonValue
-from codebatch.store.batches.store_directory import create_store
+from codebatch.store.batches.store_directory import create_store, open_store
 from codebatch.system.files.files import RealFiles
 
 _TASK_NAME = "tried"
@@ -21,7 +23,7 @@ _TASK_NAME = "tried"
 def run_task(
     directory: Path, python: str, files: Mapping[str, str | bytes], settings: Mapping[str, JsonValue] | None = None
 ) -> list[Record]:
-    """Run a custom task on files and return its records, in output order.
+    """Run a custom task on files and return its records, in output order. For proposed changes, see `changed_files`.
 
     `python` is the value of `[tasks.NAME] python`: `PATH.py:function`, relative to the current directory. `files` maps
     paths to contents. `settings` is the task's configuration. `directory` must be empty and is used as working space
@@ -44,6 +46,19 @@ def run_task(
     batch = msgspec.json.decode(_run_codebatch(project, "run", "../tree", "-j", "1"), type=_RunAnswerMembers)
     answer = _run_codebatch(project, "query", "outputs", "--task", _TASK_NAME, "--batch", batch.batch_id)
     return msgspec.json.decode(answer, type=_QueryAnswer).records
+
+
+def changed_files(directory: Path, records: Iterable[Record]) -> dict[str, bytes | None]:
+    """Return the new content of each file that a task changes, by path. The content of a deleted file is None.
+
+    `directory` and `records` are the argument and the result of `run_task`. Raises ObjectMissing.
+    """
+    objects = open_store(RealFiles(), directory / "tree" / ".codebatch").objects()
+    return {
+        os.fsdecode(record.path_bytes): None if record.after is None else objects.read(Digest(record.after))
+        for record in records
+        if isinstance(record, FileChange)
+    }
 
 
 class _RunAnswerMembers(msgspec.Struct):

@@ -18,7 +18,7 @@ from codebatch.model.shard import ShardRule
 from codebatch.model.task import PIPELINES, CustomTaskLocation
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.entry_points import clear_package_caches, describe_task
+from codebatch.plugins.entry_points import clear_package_caches, describe_task, may_propose_changes
 
 
 def _project(root: Path, *functions: str) -> TaskCatalogue:
@@ -225,3 +225,21 @@ def test_damaged_entry_points_cause_an_error_that_names_the_package(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InvalidConfiguration, match=f"cannot be read: broken in {tmp_path}"):
         TaskCatalogue().installed  # noqa: B018 - the access reads the entry points
+
+
+@pytest.mark.parametrize("kind", ["change", "metric"])
+def test_installed_task_may_propose_changes_if_it_declares_them(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"declares_{kind}"
+    directory = tmp_path / f"{name}-1.0.dist-info"
+    directory.mkdir()
+    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (directory / "entry_points.txt").write_text(f"[codebatch.tasks]\n{name} = {name}:task\n")
+    (tmp_path / f"{name}.py").write_text(
+        "from codebatch_workers.api import TaskDeclaration\n"
+        f"task = TaskDeclaration(name={name!r}, version='1', summary='', implementation='x:y', records=({kind!r},))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert may_propose_changes(TaskCatalogue(), name) == (kind == "change")
+    assert not may_propose_changes(TaskCatalogue(), "parse")

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 from codebatch.errors import StoreInUse, StoreUntrusted, UnknownId
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import TaskOutcome
-from codebatch.model.record import Ast
+from codebatch.model.record import Ast, FileChange
 from codebatch.model.record_counts import RecordCounts
 from codebatch.operations import ignore_note
 from codebatch.operations.runs.collection import collect_garbage, collect_garbage_after_run, read_store_stats
@@ -233,8 +234,16 @@ def test_gc_keeps_all_objects_if_a_batch_is_damaged(store: StoreDir, damaged: st
     assert "removed" in notes[0]
 
 
+def record_naming(kind: str, digest: Digest) -> Ast | FileChange:
+    """Return a record of the file `a` that names an object."""
+    if kind == "ast":
+        return Ast(path="a", object=digest, format="x")
+    return FileChange(path="a", before=digest_bytes(b"aaa"), after=digest, added=0, removed=0)
+
+
+@pytest.mark.parametrize("kind", ["ast", "change"])
 def test_gc_keeps_objects_that_records_of_open_or_finished_work_reference(
-    store: StoreDir, monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     with PackWriter(store.objects()) as writer:
         tree = writer.add(b"a tree")
@@ -242,7 +251,7 @@ def test_gc_keeps_objects_that_records_of_open_or_finished_work_reference(
 
     def run_item(*arguments: object) -> object:
         results = plain(*arguments)  # type: ignore[arg-type]
-        results["parse"] = [Ast(path="a", object=tree, format="x")]
+        results["parse"] = [record_naming(kind, tree)]
         return results
 
     plain = CheapRunner.run_item

@@ -121,6 +121,7 @@ def _trailing(data: bytes) -> ExternalOutcome:
         (lambda: _changed(is_final=True), "refers to other"),
         (lambda: _changed(inputs_outside_key="x" * (EXTERNAL_TEXT_BYTES_MAX + 1)), "too long"),
         (lambda: _changed(counts=RecordCounts(kinds={"ast": 1})), "syntax trees"),
+        (lambda: _changed(counts=RecordCounts(kinds={"change": 1})), "changes of files"),
         (lambda: _changed(counts=RecordCounts(kinds={"file": -1})), "impossible count"),
         (lambda: _changed(counts=RecordCounts(languages={"c": EXTERNAL_RECORD_BYTES_MAX + 1})), "impossible count"),
         (lambda: _changed(counts=RecordCounts(diagnostics={"error": {"x": -1}})), "impossible count"),

@@ -63,6 +63,7 @@ def make_batch(
     at_ns: int = 0,
     for_comparison: bool = False,
     contents: Mapping[bytes, bytes] | None = None,
+    sources: Sequence[bytes] = (),
 ) -> BatchDir:
     """Create a batch over files with these paths. A shard has `shard_items` items; the last one may have fewer.
 
@@ -89,7 +90,7 @@ def make_batch(
         shards=tuple(cut_shards(entries, rule)),
         contexts={},
     )
-    return create_batch(store, plan, sources=(), bases=bases, at_ns=at_ns, for_comparison=for_comparison)
+    return create_batch(store, plan, sources=sources, bases=bases, at_ns=at_ns, for_comparison=for_comparison)
 
 
 class CheapRunner(TaskRunner):

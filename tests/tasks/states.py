@@ -9,7 +9,7 @@ from functools import cached_property
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.record import Fingerprints, Record
-from codebatch_workers.api.before import Before, FileChange
+from codebatch_workers.api.before import Before, ChangedEntry
 from codebatch_workers.api.protocols import IncrementalTask
 from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from codebatch_workers.syntax.source import SourceFile
@@ -83,7 +83,7 @@ def analyzed(sources: Iterable[SourceFile], analyze: Analyze = make_fingerprints
 class Older:
     """A `Before`: an older state."""
 
-    def __init__(self, state: State, changes: Sequence[FileChange]) -> None:
+    def __init__(self, state: State, changes: Sequence[ChangedEntry]) -> None:
         self._state = state
         self.changes = changes
         self.records_of, self.read = state.records_of, state.read
@@ -101,7 +101,7 @@ def older(before: State, now: State) -> Before:
     return Older(
         before,
         [
-            FileChange(then.get(path), here.get(path))
+            ChangedEntry(then.get(path), here.get(path))
             for path in sorted({*then, *here})
             if then.get(path) != here.get(path) or _is_other(before, now, path)
         ],

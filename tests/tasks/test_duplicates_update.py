@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.record import Duplicate, Fingerprints
-from codebatch_workers.api.before import FileChange
+from codebatch_workers.api.before import ChangedEntry
 from codebatch_workers.api.protocols import IncrementalTask
 from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from codebatch_workers.syntax.source import SourceFile
@@ -248,7 +248,7 @@ def test_text_may_differ_with_equal_bytes_and_fingerprints() -> None:
 
     then, here = read_as({}), read_as({"attributes": b"language=Shell"})
     assert then.said == here.said
-    change = [FileChange(entry, entry) for entry in here.files if entry.path == b"a.py"]
+    change = [ChangedEntry(entry, entry) for entry in here.files if entry.path == b"a.py"]
     answer = DuplicatesTask().update(here, Older(then, change))
     assert answer is not None
     assert {file.path: records for file, records in answer} == whole(here) != whole(then)

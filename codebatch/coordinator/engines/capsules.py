@@ -21,6 +21,7 @@ from codebatch.model.plan import ContextTable, Plan, PlannedTask, visible_contex
 from codebatch.model.shard import Shard, ShardId
 from codebatch.model.task import CustomTaskLocation
 from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import may_propose_changes
 from codebatch.plugins.user_tasks import CUSTOM_FILE_BYTES_MAX
 from codebatch.scheduling.analysis.part_dispatcher import PART_TIME_MIN
 from codebatch.store.capsules import capsule_format
@@ -50,7 +51,8 @@ class RemoteTasks(NamedTuple):
 def choose_remote_tasks(tasks: Sequence[PlannedTask], catalogue: TaskCatalogue) -> RemoteTasks:
     """Return the file tasks of a plan that another machine can execute. `tasks` are all its tasks.
 
-    These are the tasks whose inputs are the files of the snapshot and the files that the cache key covers.
+    These are the tasks whose inputs are the files of the snapshot and the files that the cache key covers, and whose
+    results are only records. Raises InvalidConfiguration.
     """
     chosen: list[PlannedTask] = []
     reasons: dict[str, str] = {}
@@ -70,6 +72,8 @@ def _local_reason(task: PlannedTask, catalogue: TaskCatalogue) -> str:
     """Return why a task must be executed on this machine, or an empty text."""
     if task.config.get("emit_ast"):
         return "it stores syntax trees"
+    if may_propose_changes(catalogue, task.name):
+        return "it may propose changes of files, which are objects of this store"
     if task.name in catalogue.import_names:
         return "its findings were imported into this store"
     command = catalogue.commands.get(task.name)

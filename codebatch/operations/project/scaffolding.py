@@ -18,7 +18,7 @@ from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.configuration import Configuration, load_configuration
 from codebatch.operations.project.configuration_file import ConfigurationFile
 from codebatch.operations.project.linter_recipes import find_recipe
-from codebatch.operations.project.task_example import TASK_EXAMPLE, TEST_EXAMPLE
+from codebatch.operations.project.task_example import TaskExample
 from codebatch.plugins.worker_services import language_services
 
 FILES_SAMPLED_MAX = 20_000
@@ -73,7 +73,7 @@ def scaffold_rule(start: Path, rule_id: str, language: str | None) -> RuleScaffo
     return RuleScaffold(id=rule_id, language=str(rule["language"]), file=str(file.path), text=text)
 
 
-def scaffold_task(start: Path, name: str) -> TaskScaffold:
+def scaffold_task(start: Path, name: str, example: TaskExample) -> TaskScaffold:
     """Write an example of a custom task, its test, and the table that configures it.
 
     Raises InvalidInput, InvalidConfiguration or OSError; then created files are removed.
@@ -91,8 +91,9 @@ def scaffold_task(start: Path, name: str) -> TaskScaffold:
     created: list[Path] = []
     is_first = not (root / "tools").exists()
     try:
-        for path, content in ((code, TASK_EXAMPLE), (test, TEST_EXAMPLE.replace("NAME", stem).replace("CODE", code))):
-            created.append(_make_file(root, path, content))
+        for path, content in ((code, example.task), (test, example.test)):
+            text_of_file = content.replace("NAME", stem).replace("CODE", code).replace("TEST", test)
+            created.append(_make_file(root, path, text_of_file))
         file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
     except BaseException:
         for created_path in created:

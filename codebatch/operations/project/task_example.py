@@ -1,6 +1,22 @@
-"""The files that `task new` writes: an example task that searches each line for a word, and its test."""
+"""The files that `task new` writes: an example task with its test.
 
-TASK_EXAMPLE = '''"""A custom task of codebatch: its findings are cached, and can be queried like all other findings."""
+One example searches each line for a word. The other, for `--change`, replaces a word.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class TaskExample(msgspec.Struct, frozen=True):
+    """A task and its test. In both, NAME, CODE and TEST stand for the name of the task and the paths of the files."""
+
+    task: str
+    test: str
+
+
+FINDING_EXAMPLE = TaskExample(
+    task='''"""A custom task of codebatch: its findings are cached, and can be queried like all other findings."""
 
 from __future__ import annotations
 
@@ -16,9 +32,8 @@ def task(file: SourceFile) -> Iterator[Diagnostic]:
     for number, line in enumerate(file.text.split("\\n"), start=1):
         if WORD in line:
             yield file.report(number, f"`{WORD}` is here", column=line.index(WORD) + 1)
-'''
-
-TEST_EXAMPLE = '''"""Test the task in CODE: run pytest in the directory of codebatch.toml."""
+''',
+    test='''"""Test the task in CODE: run pytest in the directory of codebatch.toml."""
 
 from __future__ import annotations
 
@@ -30,4 +45,39 @@ from codebatch.testing.tasks import run_task
 def test_NAME_finds_the_word(tmp_path: Path) -> None:
     found = run_task(tmp_path, "CODE:task", {"a.txt": "one\\nto frobnicate\\n", "b.txt": "two\\n"})
     assert [(each.path, each.line, each.column) for each in found] == [("a.txt", 2, 4)]
-'''
+''',
+)
+
+CHANGE_EXAMPLE = TaskExample(
+    task='''"""A custom task of codebatch that proposes changes of files. It does not change the files themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codebatch_workers.api import EditedFile, SourceFile
+
+OLD, NEW = b"frobnicate", b"adjust"
+EXCLUDED = (b"CODE", b"TEST")  # These files need the old word.
+
+
+def task(file: SourceFile) -> Iterator[EditedFile]:
+    """Replace a word."""
+    if OLD in file.content and not file.path.endswith(EXCLUDED):
+        yield file.change(file.content.replace(OLD, NEW))
+''',
+    test='''"""Test the task in CODE: run pytest in the directory of codebatch.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codebatch.testing.tasks import changed_files, run_task
+
+
+def test_NAME_replaces_the_word(tmp_path: Path) -> None:
+    records = run_task(tmp_path, "CODE:task", {"a.txt": "one\\r\\nto frobnicate\\r\\n", "b.txt": "two\\n"})
+    assert [(each.path, each.added, each.removed) for each in records] == [("a.txt", 1, 1)]
+    assert changed_files(tmp_path, records) == {"a.txt": b"one\\r\\nto adjust\\r\\n"}
+''',
+)

@@ -56,7 +56,7 @@ def join(
         with store.writing() as lock:
             frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
             check_parts(parts, _planned_target(planner))
-            refuse_object_tasks(planner.tasks)
+            refuse_object_tasks(planner.tasks, planner.catalogue)
             if is_strict:
                 _check_complete(parts, planner.plan(), frozen.snapshot)
             batch, is_new = planner.find_or_make_batch(forces_new=False, reuses=execution.reuses)

@@ -23,6 +23,8 @@ from codebatch.operations.runs.repair import RepairSession
 from codebatch.operations.runs.requests import append_cancel_lift
 from codebatch.operations.runs.resume import existing_batch_action
 from codebatch.operations.runs.run_request import RunRequest
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import may_propose_changes
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.analysis.part_assignment import assign_shards
 from codebatch.snapshotting.snapshot import selects_any_file
@@ -80,7 +82,7 @@ def run_part(
     store = request.place.open_or_create_store(listener.note)
     with store.writing() as lock:
         frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
-        refuse_object_tasks(planner.tasks)
+        refuse_object_tasks(planner.tasks, planner.catalogue)
         batch, is_new = planner.find_or_make_batch(forces_new=forces_rerun, reuses=execution.reuses)
         state = read_current_state(batch)
         listener.chosen(batch, "new" if is_new else existing_batch_action(state))
@@ -115,13 +117,18 @@ def shards_by_part(plan: Plan, snapshot: Snapshot, parts: int) -> list[list[Shar
     return [[plan.shards[position] for position in positions] for positions in assigned]
 
 
-def refuse_object_tasks(tasks: tuple[PlannedTask, ...]) -> None:
-    """Raise InvalidInput if a task stores syntax trees, because these objects are not in part files."""
+def refuse_object_tasks(tasks: tuple[PlannedTask, ...], catalogue: TaskCatalogue) -> None:
+    """Raise InvalidInput if a file task stores syntax trees or new contents, because part files have no objects."""
     for task in tasks:
         if task.config.get("emit_ast"):
             raise InvalidInput(
                 f"the task {task.name} stores syntax trees, which part files do not contain",
                 hint=f"remove emit_ast from [tasks.{task.name}], or run without --part",
+            )
+        if task.scope == "file" and may_propose_changes(catalogue, task.name):
+            raise InvalidInput(
+                f"the task {task.name} may propose changes of files, which part files do not contain",
+                hint=f"run without --part, or with a pipeline without {task.name}",
             )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from types import UnionType
+from types import NoneType, UnionType
 from typing import NamedTuple, Union, get_args, get_origin
 
 import msgspec
@@ -114,7 +114,7 @@ def _record_fields(type_: type[Record]) -> Iterable[msgspec.structs.FieldInfo]:
 
 def _sql_type(type_: object) -> str:
     if get_origin(type_) in (Union, UnionType):
-        (type_,) = (member_type for member_type in get_args(type_) if member_type is not UnsetType)
+        (type_,) = (member for member in get_args(type_) if member not in (UnsetType, NoneType))
     if get_origin(type_) is tuple:
         return "VARCHAR[]"
     return {int: "BIGINT", bool: "BOOLEAN"}.get(type_, "VARCHAR") if isinstance(type_, type) else "VARCHAR"
@@ -253,6 +253,7 @@ _ROW_MEANING_BY_KIND = {
     "edge": "an import, a call, an inheritance, or a dependency of a file on another file",
     "failure": "a file that a task could not process",
     "ast": "a stored syntax tree",
+    "change": "a change of a file that a task proposes",
     "fingerprints": "hashes of the code of a file, used to find duplicate blocks",
     "names": "names that a file uses without an import",
     "duplicate": "a location of a duplicate block",

@@ -331,7 +331,7 @@ def _needed_objects(
 
 
 def iter_record_objects(batch: BatchDir) -> Iterator[str]:
-    """Yield the digests of the objects that a batch needs: imported files, and objects that `ast` records name.
+    """Yield the digests of the objects that a batch needs: imported files, and objects that records name.
 
     Raises StoreCorrupt.
 
@@ -340,12 +340,12 @@ def iter_record_objects(batch: BatchDir) -> Iterator[str]:
     """
     yield from batch.about.imports.values()
     try:
-        yield from _iter_ast_and_import_objects(batch)
+        yield from _iter_named_objects(batch)
     except ValueError as error:
         raise StoreCorrupt(f"records of batch {batch.id} cannot be read: {error}") from error
 
 
-def _iter_ast_and_import_objects(batch: BatchDir) -> Iterator[str]:
+def _iter_named_objects(batch: BatchDir) -> Iterator[str]:
     if is_work(batch):  # Outcomes of commands have no records.
         return
     outputs = current_outputs(batch)

@@ -12,7 +12,7 @@ from codebatch.model.entry import Entry
 from codebatch.model.record import Record
 
 
-class FileChange(NamedTuple):
+class ChangedEntry(NamedTuple):
     """A file whose content, executable bit or contexts changed.
 
     `before` is its entry in the older batch, and `now` its entry in the new batch. Either is None if that batch does
@@ -31,7 +31,7 @@ class Before(Protocol):
     """
 
     @property
-    def changes(self) -> Sequence[FileChange]:
+    def changes(self) -> Sequence[ChangedEntry]:
         """All changed files, by path.
 
         For all other files, the file tasks returned the same records in both batches. The records of project tasks can

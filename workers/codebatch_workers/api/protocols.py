@@ -28,7 +28,8 @@ from codebatch_workers.syntax.source import SourceFile
 Config = TypeVar("Config", bound=msgspec.Struct, covariant=True)
 
 
-def _refuse_object(_data: bytes) -> Digest:
+def refuse_object(_data: bytes) -> Digest:
+    """Raise RuntimeError, because there is no store. See `TaskEnvironment.put_object`."""
     raise RuntimeError("there is no store to put objects in")
 
 
@@ -90,8 +91,8 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
     - `name`: the name of the task in the plan.
     - `shared`: a dictionary that all tasks of the process share, for example to start a tool only once. Keys are module
       names. The results of a task must not depend on other tasks in the process.
-    - `put_object`: store bytes for an `ast` record, and return their digest. The bytes are durable before the record
-      is. They are removed when no `ast` record refers to them.
+    - `put_object`: store bytes for a record, and return their digest. The bytes are durable before the record is. They
+      are removed when no record refers to them.
     - `read_object`: return the bytes of an object, given its digest. Raises ObjectMissing.
     - `program`: the program of a task that calls one (SPEC.md "Command tasks"), otherwise None.
     - `try_memory`: create a directory in memory for thousands of short-lived small files. Returns None if there is not
@@ -102,7 +103,7 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
     scratch: Path
     name: str = ""
     shared: dict[str, object] = msgspec.field(default_factory=dict)
-    put_object: Callable[[bytes], Digest] = _refuse_object
+    put_object: Callable[[bytes], Digest] = refuse_object
     try_memory: Callable[[], MemoryDirectory | None] = _no_memory
     read_object: Callable[[str], bytes] = _refuse_object_read
     program: TaskProgram | None = None

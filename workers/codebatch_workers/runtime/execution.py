@@ -8,7 +8,6 @@ fail for this item only. Findings pass `_finish_findings` before they are record
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
@@ -47,7 +46,7 @@ from codebatch_workers.api.protocols import (
 )
 from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.record_validation import LoadedTask, check_task, validate_records, with_default_names
+from codebatch_workers.runtime.record_validation import LoadedTask, check_task, record_validator, with_default_names
 from codebatch_workers.runtime.results import (
     NO_RECORDS,
     EncodedRecords,
@@ -106,7 +105,7 @@ class TaskRunner:
         self._custom_task_names: set[str] = set()
         self._validated: set[str] = set()
         self._with_findings: set[str] = set()
-        self._validate_records = partial(validate_records, has_object=None if objects is None else objects.has_object)
+        self._validate_records = record_validator(objects)
         self._custom_tasks = CustomTasks(catalogue, store, self._validate_records)
         self._encoder = msgspec.json.Encoder()
         self._frame_writer = FrameWriter()

@@ -10,7 +10,7 @@ from codebatch.model.entry import Entry
 from codebatch.model.record import Record
 from codebatch.model.shard import Shard
 from codebatch.store.results.bases import ReuseBase, ShardPlace
-from codebatch_workers.api.before import FileChange
+from codebatch_workers.api.before import ChangedEntry
 from codebatch_workers.runtime.record_lines import decode_kinds
 
 
@@ -42,16 +42,16 @@ class PreviousBatch:
         old_items_by_path = {
             entry.path: old_item for old_item, entry in enumerate(old.entries) if old_item not in matched
         }
-        changes = {path: FileChange(old.entries[old_item], None) for path, old_item in old_items_by_path.items()}
+        changes = {path: ChangedEntry(old.entries[old_item], None) for path, old_item in old_items_by_path.items()}
         for item, old_item in enumerate(self._old_items):
             if old_item < 0:
                 path = new.entries[item].path
                 self._old_items[item] = old_items_by_path.get(path, -1)
-                changes[path] = FileChange(
+                changes[path] = ChangedEntry(
                     changes[path].before if path in old_items_by_path else None, new.entries[item]
                 )
         self._old_items_by_path = old_items_by_path
-        self.changes: Sequence[FileChange] = [changes[path] for path in sorted(changes)]
+        self.changes: Sequence[ChangedEntry] = [changes[path] for path in sorted(changes)]
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Before.records_of`."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.outcome import TaskOutcome
 from codebatch.model.plan import Plan
-from codebatch.model.record import BaseRecord, Record
+from codebatch.model.record import BaseRecord, FileChange, Record
 from codebatch.scheduling.analysis.chains import ChainLink
 from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store.results.outcomes import OutcomeRegisters
@@ -122,8 +122,14 @@ class BatchProject:
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def record_item(self, record: BaseRecord) -> int:
-        """Return the item number of the file that a record belongs to. Raises ValueError if there is none."""
-        return self.path_item(path_from_fields(record.path, record.path_b64))
+        """Return the item number of the file that a record belongs to.
+
+        Raises ValueError if there is none, or if the record changes another content than that of the file.
+        """
+        item = self.path_item(path_from_fields(record.path, record.path_b64))
+        if isinstance(record, FileChange) and record.before != self.files[item].object:
+            raise ValueError(f"the record changes another content than that of the file {self.files[item].text}")
+        return item
 
     def path_item(self, path: bytes) -> int:
         """Return the number of the item with a path. Raises ValueError if the batch has none."""

@@ -1,4 +1,4 @@
-"""Validation of third-party tasks: the object that a factory returns, and each record that a task returns.
+"""Validation of third-party tasks: the object that a factory returns, and each value that a task returns.
 
 Built-in tasks are not validated at run time, because they emit very many records. Tests validate their records against
 the schemas instead.
@@ -7,14 +7,21 @@ the schemas instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import cast
 
 import msgspec
+from msgspec import UnsetType
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.record import RECORD_TYPES, Ast, Diagnostic, Failure, Record
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.entry import path_fields
+from codebatch.model.record import RECORD_TYPES, Diagnostic, Failure, FileChange, Record
 from codebatch.model.task import TaskDeclaration
-from codebatch_workers.api.protocols import FileTask, ProjectTask
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.objects.referenced_objects import objects_named_in
+from codebatch_workers.api.protocols import FileTask, ProjectTask, refuse_object
+from codebatch_workers.syntax.edited_files import EditedFile
 from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 
@@ -27,9 +34,16 @@ _decoder = msgspec.json.Decoder(Record)
 
 
 def validate_records(
-    returned: object, file: SourceFile | None = None, *, has_object: Callable[[str], bool] | None = None
+    returned: object,
+    file: SourceFile | None = None,
+    *,
+    has_object: Callable[[str], bool] | None = None,
+    put_object: Callable[[bytes], Digest] = refuse_object,
 ) -> list[Record]:
     """Validate what a task returned, and return it as a list of records.
+
+    The new content of a proposed change is stored by `put_object`, and a record replaces the change. A change that
+    changes nothing is left out.
 
     Raises TypeError for the first value that is not a record, or ValueError for the first invalid record.
 
@@ -37,21 +51,63 @@ def validate_records(
     belong to any file. `has_object` returns whether the store has an object. It is needed because a record that refers
     to a missing object could never be read.
     """
-    records = list(cast("Iterable[Record]", returned or ()))
-    for record in records:
-        if type(record) not in RECORD_TYPES:
-            raise TypeError(f"a task must return records, not {type(record).__name__}")
-        if type(record) is Failure:
-            raise ValueError(f"a task must raise an exception instead of returning a failure: {_format_record(record)}")
-        try:
-            _decoder.decode(_encode_record(record))
-        except msgspec.ValidationError as error:
-            raise ValueError(f"{error}: {_format_record(record)}") from error
+    records: list[Record] = []
+    changed: set[tuple[str | UnsetType, str | UnsetType]] = set()
+    for value in cast("Iterable[object]", returned or ()):
+        if type(value) is EditedFile:
+            if not value.is_change:
+                continue
+            record: Record = _change_record(value, put_object)
+        else:
+            record = _valid_record(value, has_object)
         if file is not None and (record.path, record.path_b64) != file.path_fields:
             raise ValueError(f"the record belongs to another file: {_format_record(record)}")
-        if type(record) is Ast and has_object is not None and not has_object(record.object):
-            raise ValueError(f"the record refers to an object that is not in the store: {_format_record(record)}")
+        if type(record) is FileChange:
+            if (record.path, record.path_b64) in changed:
+                raise ValueError(f"a task can propose one change of a file, not several: {_format_record(record)}")
+            changed.add((record.path, record.path_b64))
+            if file is not None and record.before != digest_bytes(file.content):
+                raise ValueError(f"the record changes another content than that of the file: {_format_record(record)}")
+        records.append(record)
     return records
+
+
+def record_validator(objects: PackWriter | None) -> Callable[..., list[Record]]:
+    """Return `validate_records` with the objects of a store. Without a store, no change can be proposed."""
+    if objects is None:
+        return validate_records
+    return partial(validate_records, has_object=objects.has_object, put_object=objects.add)
+
+
+def _change_record(edited: EditedFile, put_object: Callable[[bytes], Digest]) -> FileChange:
+    """Return the record of a change. Its new content is stored, and is on disk before the record is."""
+    path, path_b64 = path_fields(edited.path)
+    return FileChange(
+        path=path,
+        path_b64=path_b64,
+        before=edited.before,
+        after=None if edited.content is None else put_object(edited.content),
+        executable=edited.executable,
+        added=edited.added,
+        removed=edited.removed,
+    )
+
+
+def _valid_record(value: object, has_object: Callable[[str], bool] | None) -> Record:
+    """Return a value that is a valid record. Raises TypeError or ValueError for all other values."""
+    if type(value) not in RECORD_TYPES:
+        raise TypeError(f"a task must return records, not {type(value).__name__}")
+    record = cast("Record", value)
+    if type(record) is Failure:
+        raise ValueError(f"a task must raise an exception instead of returning a failure: {_format_record(record)}")
+    lines = _encode_record(record)
+    try:
+        _decoder.decode(lines)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{error}: {_format_record(record)}") from error
+    if has_object is not None and not all(map(has_object, objects_named_in(lines))):
+        raise ValueError(f"the record refers to an object that is not in the store: {_format_record(record)}")
+    return record
 
 
 def check_task(declaration: TaskDeclaration, task: object) -> LoadedTask:

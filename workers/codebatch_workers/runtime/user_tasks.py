@@ -5,8 +5,9 @@ While a function runs, an audit hook records the inputs that it reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -41,14 +42,17 @@ class _FunctionTask:
     def _call_function(self, argument: object, file: SourceFile | None = None) -> list[Record]:
         """Call the function, and return its validated records.
 
-        The audit also covers the validation, because a generator executes only when its records are taken.
+        The audit also covers the iteration, because a generator executes only when its values are taken. It does not
+        cover the validation, which may write to the store.
         """
         if self._watch is None:
-            return self._call_and_check(argument, file)
-        return self._watch.audit_call(self._name, self._call_and_check, argument, file)
+            values = self._call_and_collect(argument)
+        else:
+            values = self._watch.audit_call(self._name, self._call_and_collect, argument)
+        return self._check(values, file)
 
-    def _call_and_check(self, argument: object, file: SourceFile | None) -> list[Record]:
-        return self._check(self._function(argument, *self._arguments), file)
+    def _call_and_collect(self, argument: object) -> list[object]:
+        return list(cast("Iterable[object]", self._function(argument, *self._arguments) or ()))
 
 
 class FileFunctionTask(_FunctionTask):

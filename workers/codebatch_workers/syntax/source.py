@@ -27,6 +27,7 @@ from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_t
 from codebatch_workers.syntax.classification.migrations import is_migration
 from codebatch_workers.syntax.classification.provenance import MINIFIED_ENDINGS, is_generated, is_vendored
 from codebatch_workers.syntax.classification.purpose import file_purpose, is_documentation
+from codebatch_workers.syntax.edited_files import EditedFile, edit_file
 from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.grammar_gaps.extended_captures import extended_captures
 from codebatch_workers.syntax.grammar_gaps.python import replace_type_calls
@@ -312,6 +313,17 @@ class SourceFile:
         Raises ValueError if the file does not have this line or column.
         """
         return diagnostic_at(self, line, message, column=column, code=code, severity=severity)
+
+    def change(self, content: bytes | str | None, *, executable: bool | None = None) -> EditedFile:
+        """Return a proposed change of this file, for a custom task to yield. The file itself is not changed.
+
+        `content` is the new content. None deletes the file. A `str` is written in the encoding of the file, with its
+        byte order mark; newlines are not converted. By default, the executable bit stays.
+
+        Raises ValueError if `content` is a `str` and the encoding cannot represent it, or if `text` is not the exact
+        content of the file, as in notebooks and files with invalid bytes.
+        """
+        return edit_file(self, content, executable)
 
     # -- Syntax tree ---------------------------------------------------------------------------------------------------
 

@@ -107,6 +107,20 @@ def decode_content(content: bytes, is_python: Callable[[], bool]) -> DecodedText
     return decoded
 
 
+def encode_text(text: str, content: bytes, encoding: str) -> bytes:
+    """Return a text in the encoding of a file with `content`, after the byte order mark of the file if it has one.
+
+    `encoding` is that of `DecodedText`. Raises ValueError if the encoding cannot represent the text.
+    """
+    mark = next((mark for mark in _ALL_MARKS if content.startswith(mark)), b"")
+    codec = "utf-8" if encoding == UNKNOWN_ENCODING else encoding
+    try:
+        return mark + text.encode(codec)
+    except UnicodeEncodeError as error:
+        character = text[error.start]
+        raise ValueError(f"the encoding of the file, {codec}, has no character {character!a}") from error
+
+
 def _with_problem(decoded: DecodedText, problem: str) -> DecodedText:
     """Return a decoded text with `problem`, unless the text already has a problem."""
     return decoded if decoded.problem else replace(decoded, problem=problem)

@@ -1,0 +1,1 @@
+"""Tests of tasks that propose changes of files."""
