@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,6 +23,8 @@ from codebatch.errors import Interrupted
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+_REPEAT_SECONDS = 0.01
 
 LOW_LEVEL_SECTION = "Low-level commands"
 OLD_NAMES_SECTION = "CodeBatch 1 names"
@@ -64,6 +67,10 @@ COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
         "sql": ("query.sql:sql", "Query the records of a batch with SQL"),
         "ast": ("query.syntax:ast", "Print the syntax tree of a file"),
         "files": ("store.snapshots:files", "List files, or explain why a path is included or excluded"),
+    },
+    "Change files": {
+        "changes": ("changes.changes:changes", "Show the changes that tasks of a batch propose"),
+        "apply": ("changes.apply:apply", "Write the changes that a batch proposes to the files of the project"),
     },
     "Task lists": {
         "work": ("work.work:work", "Run task lists, show their logs and answer their questions"),
@@ -247,6 +254,7 @@ def run_command_line(arguments: Sequence[str]) -> NoReturn:
     """Run the command line and exit the process with the command's exit status."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _handle_interrupt)
+        sys.unraisablehook = _repeat_ignored_interrupt
     try:
         set_up_streams()
         status = run_to_exit_status(cli, arguments)
@@ -258,3 +266,14 @@ def run_command_line(arguments: Sequence[str]) -> NoReturn:
 
 def _handle_interrupt(*_: object) -> None:
     raise Interrupted
+
+
+def _repeat_ignored_interrupt(ignored: sys.UnraisableHookArgs) -> None:
+    """Send Ctrl-C again if Python ignored its exception, as in `__del__` and in callbacks of the import system."""
+    if not isinstance(ignored.exc_value, Interrupted):
+        sys.__unraisablehook__(ignored)
+        return
+    import threading
+
+    # Not now: the exception would be raised in this function, and be ignored again.
+    threading.Timer(_REPEAT_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -156,6 +156,23 @@ def test_ctrl_c_during_imports_prints_no_traceback(here: CommandLine, module: st
     assert ended.error["code"] == "interrupted"
 
 
+def test_ctrl_c_is_not_lost_in_a_function_whose_exceptions_python_ignores(here: CommandLine) -> None:
+    write(
+        here.directory / "site" / "sitecustomize.py",
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'codebatch.operations.runs.run': Interrupting()\n"
+        "sys.meta_path.insert(0, Finder())\n",
+    )
+    here.environment["PYTHONPATH"] = str(here.directory / "site")
+    ended = here.finish(here.start("--store", "store", "run", "tree", "--json"), status=130)
+    assert ended.error["code"] == "interrupted"
+
+
 def test_slow_modules_are_not_imported_before_signal_handling() -> None:
     """The import of `typing` alone takes as long as all other imports."""
     code = "import codebatch.__main__, sys; print(*sys.modules)"

@@ -148,7 +148,7 @@ def test_help_accepts_topics_and_commands(codebatch: CommandLine) -> None:
 
 def test_low_level_commands_and_old_names_are_listed_last() -> None:
     titles = list(COMMANDS_BY_SECTION)
-    assert titles[:4] == ["Analyse", "Query", "Task lists", "Maintain"]
+    assert titles[:5] == ["Analyse", "Query", "Change files", "Task lists", "Maintain"]
     assert titles[-2:] == [LOW_LEVEL_SECTION, OLD_NAMES_SECTION]
     low_level = {"run-shard", "shards", "batch", "pipelines", "pipeline", "tasks", "cat-object"}
     assert low_level <= COMMANDS_BY_SECTION[LOW_LEVEL_SECTION].keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -63,7 +64,7 @@ def task(file):
 class Work:
     """A tree whose task sleeps for each file while a file exists, and the outputs of a plain run."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, temporary: Path) -> None:
         self.mark = str(root)
         self.slow = write(root / "slow", "")
         tree = root / "tree"
@@ -71,8 +72,7 @@ class Work:
         write(tree / "slow.py", SLOW.format(slow=str(self.slow), seconds=FILE_SECONDS))
         for number in range(SHARDS * FILES_PER_SHARD):
             write(tree / f"{number:03}.hpp", b"// %d" % number + b"." * FILE_BYTES)
-        (root / "temporary").mkdir()
-        self.line = CommandLine(tree, {"TMPDIR": str(root / "temporary"), MARK: self.mark})
+        self.line = CommandLine(tree, {"TMPDIR": str(temporary), MARK: self.mark})
         self.store = root / "store"
         self.slow.unlink()
         self.run_plain(root / "here")
@@ -117,12 +117,16 @@ def _tls_words(files: CertificateFiles) -> list[str | Path]:
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Work of some seconds. Processes that the test starts have its mark."""
-    work = Work(tmp_path)
-    for name in (MARK, "TMPDIR"):
-        monkeypatch.setenv(name, work.line.environment[name])
-    return work
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
+    """Work of some seconds. Processes that the test starts have its mark.
+
+    The workers of Parsl create sockets in the temporary directory. So its path must be short (unix(7)).
+    """
+    with tempfile.TemporaryDirectory(prefix="cb", dir="/tmp", ignore_cleanup_errors=True) as temporary:
+        work = Work(tmp_path, Path(temporary))
+        for name in (MARK, "TMPDIR"):
+            monkeypatch.setenv(name, work.line.environment[name])
+        yield work
 
 
 @pytest.fixture
@@ -270,7 +274,7 @@ def test_modules_of_the_tree_are_not_imported(url: str, tmp_path: Path) -> None:
     tree, imported = tmp_path / "tree", tmp_path / "imported"
     for name in ("codebatch", "logging", "multiprocessing", "parsl", "signal"):
         write(tree / f"{name}.py", f"import pathlib\npathlib.Path({str(imported)!r}).touch()\n")
-    line = CommandLine(tree, {"TMPDIR": str(tmp_path)})
+    line = CommandLine(tree, {"TMPDIR": "/tmp"})  # The workers of Parsl need a short path, for their sockets.
     line("run", ".", "--on", url, "--store", tmp_path / "store")
     assert not imported.exists()
 

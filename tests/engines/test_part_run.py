@@ -64,7 +64,8 @@ def task(file):
         os.kill(os.getpid(), signal.SIGSEGV)
     if b"hang" in file.path:
         time.sleep(600)
-    return [Metric(path=file.path.decode(), metric="words", value=len(file.content.split()))]
+    hidden = [getattr(file, "chan" + "ge")(b"")] if b"edited" in file.path else []
+    return [Metric(path=file.path.decode(), metric="words", value=len(file.content.split())), *hidden]
 """
 
 
@@ -168,6 +169,30 @@ def test_another_version_of_codebatch_python_or_a_task_is_refused(project: _Proj
     table = CommandTable(command=("/no/such/program", "{files}"), records="gcc")
     locations = {**project.header.locations, "linter": CommandTaskLocation(table=table, project="")}
     assert "/no/such/program" in _refusal(project.capsule(locations=locations))
+
+
+def test_changes_of_files_are_refused_even_if_the_code_of_the_task_does_not_show_them(tmp_path: Path) -> None:
+    project = _Project(tmp_path / "tree", ["a.py", "edited.py"])
+    assert _refusal(project.capsule()).startswith("the task words proposed changes of files")
+
+
+@pytest.mark.parametrize(
+    ("code", "stays"),
+    [
+        ("def task(file): yield file.change(None)", True),
+        ("from codebatch_workers.api import FileChange\ndef task(file): ...", True),
+        ("from codebatch_workers import api\ndef task(file): yield api.FileChange()", True),
+        ("def change(file): ...\ndef task(file): return file.report(1, 'change')", False),
+    ],
+)
+def test_tasks_that_may_propose_changes_stay_on_this_machine(
+    project: _Project, tmp_path: Path, code: str, stays: bool
+) -> None:
+    location = CustomTaskLocation(python=f"{write(tmp_path / 'x.py', code)}:task")
+    (words,) = (task for task in project.plan.tasks if task.name == "words")
+    remote = choose_remote_tasks([replace(words, needs=())], TaskCatalogue({"words": location}))
+    reason = "it may propose changes of files, which are objects of this store"
+    assert remote.reasons == ({"words": reason} if stays else {})
 
 
 def test_an_empty_capsule_checks_versions_only(project: _Project) -> None:
@@ -285,9 +310,9 @@ def _table(**members: object) -> CommandTaskLocation:
         (_table(link=("node_modules",), lock=("package.json",)), "it has `link`, which names files of the project"),
         (_table(lock=("package.json",)), "it has `lock`, which names files of the project"),
         (_table(version=False), "its cache key does not cover all inputs (version = false)"),
-        (CustomTaskLocation(python="/x.py:task"), ""),
+        (CustomTaskLocation(python=f"{__file__}:task"), ""),
         (
-            CustomTaskLocation(python="/x.py:task", reuse=False),
+            CustomTaskLocation(python=f"{__file__}:task", reuse=False),
             "its cache key does not cover all inputs (reuse = false)",
         ),
     ],

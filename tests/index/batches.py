@@ -72,13 +72,16 @@ def make_saying(
     bases: tuple[BatchId, ...] = (),
     contents: Mapping[bytes, bytes] | None = None,
     shard_items: int = SHARD_ITEMS,
+    sources: Sequence[bytes] = (),
 ) -> BatchDir:
     """Make a merged batch, by default with three items in a shard, whose file tasks have exactly these records.
 
     `contents` are the paths and contents of the items. By default, the paths are numbers.
     """
     paths = [b"%03d" % item for item in range(items)] if contents is None else sorted(contents)
-    batch = make_batch(store, paths, shard_items=shard_items, at_ns=second * 10**9, bases=bases, contents=contents)
+    batch = make_batch(
+        store, paths, shard_items=shard_items, at_ns=second * 10**9, bases=bases, contents=contents, sources=sources
+    )
     plan = batch.plan()
     committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
     writer = FrameWriter()

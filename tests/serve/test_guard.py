@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -205,9 +205,11 @@ def make_app(store: LiveStore, *, allows_control: bool = True) -> LiveApp:
 
 
 @pytest.fixture(scope="module")
-def app(live_store: LiveStore) -> LiveApp:
+def app(live_store: LiveStore) -> Iterator[LiveApp]:
     """An application for requests that the guard answers."""
-    return make_app(live_store)
+    app = make_app(live_store)
+    yield app
+    app.stop()
 
 
 def check_headers(answer: Answer) -> None:
@@ -234,7 +236,9 @@ def test_every_route_has_a_row(app: LiveApp) -> None:
 
 @pytest.mark.parametrize("path", ROWS)
 def test_request_of_the_page_is_allowed(live_store: LiveStore, path: str) -> None:
-    answer = send(make_app(live_store).asgi, allowed(ROWS[path]), live_store.work)
+    app = make_app(live_store)
+    answer = send(app.asgi, allowed(ROWS[path]), live_store.work)
+    app.stop()
     assert answer.status != 403
     if ROWS[path].method == "WS":
         assert answer.status == 101

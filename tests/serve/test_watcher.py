@@ -68,14 +68,15 @@ def run(work: Callable[[], Awaitable[Result]]) -> Result:
 @contextmanager
 def watching(stream: Stream) -> Iterator[BatchWatcher]:
     """Watch a batch."""
+    before = {*threading.enumerate()}
     opened = BatchWatcher(stream.store, stream.batch, asyncio.get_running_loop())
+    started = {*threading.enumerate()} - before
     try:
         yield opened
     finally:
         opened.stop()
-        for thread in threading.enumerate():
-            if thread.name == f"watch {stream.batch.id}":
-                thread.join(PATIENCE_SECONDS)  # It opens files, which other tests in this process would notice.
+        for thread in started:
+            thread.join(PATIENCE_SECONDS)  # It opens files, which other tests in this process would notice.
 
 
 async def until_newest(opened: BatchWatcher, cursor: EventCursor) -> None:

@@ -28,6 +28,8 @@ def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
         lines = failure_lines(result.failures[:_FAILURES_SHOWN_MAX], result.summary.failures)
         yield from (fit_line(line, width) for line in lines)
     yield from headline_lines(result.headline, question, context.complete_hint, width)
+    if changes := result.summary.kinds.get("change"):
+        yield fit_line(f"Proposed changes ({changes:,}): {context.complete_hint('codebatch changes')}", width)
     if result.batch.about.paths and (result.headline.hotspots or result.headline.duplicates or result.headline.cycles):
         yield fit_line(
             "Files outside these paths were not analysed: dependents and duplicates there are unknown", width

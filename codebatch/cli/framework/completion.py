@@ -72,6 +72,16 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
         return []
 
 
+def complete_task(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
+    """Return the names of tasks of the queried batch that begin with a word."""
+    try:
+        batch = resolve_batch(_completed_store(ctx), ctx.params.get("batch_reference"))
+        names = batch.plan().task_names
+    except (CodebatchError, OSError, ValueError):
+        return []
+    return [name for name in names if name.startswith(word) and _COMPLETABLE_WORD.fullmatch(name)]
+
+
 def _completed_store(ctx: click.Context) -> StoreDir:
     """Return the store that is named on the incomplete command line, otherwise the default store."""
     options = (context.params.get("store") for context in (ctx, ctx.parent, ctx.find_root()) if context is not None)

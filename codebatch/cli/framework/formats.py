@@ -41,6 +41,7 @@ _COLUMNS_BY_KIND = {
     "edge": ("path", "line", "edge_type", "source", "target"),
     "failure": ("path", "task", "reason"),
     "ast": ("path", "format", "object"),
+    "change": ("path", "added", "removed"),
     "fingerprints": ("path",),
     "names": ("path",),
     "duplicate": ("path", "line", "lines", "copies", "other_path", "other_line"),

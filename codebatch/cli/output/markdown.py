@@ -25,6 +25,7 @@ HELP_TOPICS = (
     "live",
     "rules",
     "tasks",
+    "changes",
     "linters",
     "data",
     "configuration",

@@ -59,12 +59,24 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
             text = f"{path}: {record['lang']}, {lines}, {record['class']}, parse {record['parse']}"
         case "failure":
             text = f"{path}: {record['task']} failed: {record['reason']}"
+        case "change":
+            text = f"{path}: {_change_text(record)}"
         case _:
             member_text = ", ".join(
                 f"{key}={value}" for key, value in record.items() if key not in ("kind", "path", "path_b64")
             )
             text = f"{path}: {record['kind']} {member_text}"
     return text, "", ""
+
+
+def _change_text(record: JsonRecord) -> str:
+    """Return the difference that a proposed change makes, such as `change +3 -1 lines`."""
+    after, executable = record.get("after"), record.get("executable")
+    if after is None:
+        return f"change -{record['removed']} lines, deleted"
+    if after == record["before"]:
+        return f"change of the executable bit to {'on' if executable else 'off'}"
+    return f"change +{record['added']} -{record['removed']} lines{', executable' * bool(executable)}"
 
 
 def value_text(number: JsonValue, noun: str) -> str:

@@ -11,6 +11,7 @@ from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
 from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.output.records import record_line
+from codebatch.errors import InvalidInput
 from codebatch.model.command_table import CallTotals
 from codebatch.model.record import Record
 from codebatch.model.text.quantities import count_text
@@ -162,8 +163,9 @@ def _complete_tool(_context: click.Context, _parameter: click.Parameter, incompl
     shell_complete=_complete_tool,
     help="Write a table that calls TOOL, such as shellcheck, mypy or eslint",
 )
+@click.option("--change", "is_change", is_flag=True, help="Write a task that proposes changes of files")
 @with_common_options
-def new(context: CommandContext, name: str, tool: str | None) -> None:
+def new(context: CommandContext, name: str, tool: str | None, is_change: bool) -> None:
     """Create an example of a custom task.
 
     Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.
@@ -171,9 +173,15 @@ def new(context: CommandContext, name: str, tool: str | None) -> None:
     With --command, only writes a table for a linter to the configuration file: codebatch help linters
     """
     from codebatch.operations.project.scaffolding import scaffold_command_task, scaffold_task
+    from codebatch.operations.project.task_example import CHANGE_EXAMPLE, FINDING_EXAMPLE
 
     start = Path.cwd()
-    created = scaffold_task(start, name) if tool is None else scaffold_command_task(start, name, tool)
+    if tool is None:
+        created = scaffold_task(start, name, CHANGE_EXAMPLE if is_change else FINDING_EXAMPLE)
+    elif is_change:
+        raise InvalidInput("--change cannot be used with --command", hint="linters report findings only")
+    else:
+        created = scaffold_command_task(start, name, tool)
     named = (f"{created.configuration}:", *(f"  {line}" for line in created.text.splitlines()))
     context.print(created, [*filter(None, (created.file, created.test)), *named])
     context.note(f"try it on a file with: codebatch task try {name} FILE")

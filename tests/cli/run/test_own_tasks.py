@@ -22,6 +22,16 @@ def task(file):
 SETTINGS = "[tasks.words]\npython = 'tools/words.py:task'\n"
 
 
+INVALID_RECORDS = """
+import hashlib
+from codebatch.model.record import Ast, Failure, FileChange, Metric
+from codebatch_workers.api import SourceFile
+OWN = hashlib.sha256(b"one two\\n").hexdigest()
+def proposed(after, path="a.txt", before=OWN):
+    return FileChange(path=path, before=before, after=after, added=0, removed=0, executable=True)
+"""
+
+
 def project(codebatch: CommandLine, code: str = COUNT, settings: str = SETTINGS) -> None:
     """Configure a custom task, and make a project `src` to run it on."""
     write_project(codebatch.directory, code, settings)
@@ -92,11 +102,16 @@ def test_failure_of_a_function_affects_only_its_file_and_task(codebatch: Command
             "the record refers to an object that is not in the store",
         ),
         ("Ast(path='a.txt', object='../x', format='f')", "the record refers to an object that is not in the store"),
+        (f"proposed('{'0' * 64}')", "the record refers to an object that is not in the store"),
+        ("proposed(OWN, before='1' * 64)", "the record changes another content than that of the file"),
+        ("proposed(OWN, path='b.txt')", "the record belongs to another file"),
+        ("SourceFile(b'b.txt', b'', False, {}).change(b'x')", "the record belongs to another file"),
+        ("file.change(None); yield proposed(OWN)", "a task can propose one change of a file, not several"),
+        ("file.change([])", "TypeError: the new content must be bytes, str or None, not list"),
     ],
 )
 def test_invalid_record_fails_the_task_for_its_file(codebatch: CommandLine, given: str, problem: str) -> None:
-    code = "from codebatch.model.record import Ast, Failure, Metric\ndef task(file): yield {}\n"
-    project(codebatch, code=code.format(given))
+    project(codebatch, code=f"{INVALID_RECORDS}def task(file): yield {given}\n")
     assert codebatch("run", "src", "--json", status=3).json["failures"] == 1
     (row,) = codebatch("errors", "--json").records
     assert (row["path"], row["task"], row["reason"]) == ("a.txt", "words", "exception")

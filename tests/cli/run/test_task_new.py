@@ -9,6 +9,7 @@ import pytest
 from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic
 from codebatch.operations.project.scaffolding import scaffold_task
+from codebatch.operations.project.task_example import FINDING_EXAMPLE
 from codebatch.operations.queries.failure_evidence import group_equal_failures, parse_traceback
 from codebatch.query.fields import JsonRecord
 from codebatch_workers.api import SourceFile
@@ -101,7 +102,7 @@ def test_recipe_is_written_to_the_configuration(codebatch: CommandLine) -> None:
 
 
 def test_generated_test_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = scaffold_task(tmp_path, "words")
+    made = scaffold_task(tmp_path, "words", FINDING_EXAMPLE)
     module: dict[str, object] = {}
     exec(Path(made.test).read_text(), module)
     monkeypatch.chdir(tmp_path)
@@ -114,7 +115,7 @@ def test_generated_test_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("name", ["../x", 'a"b', "a\nb", "", "A", "lint", "x" * 65])
 def test_invalid_task_name_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput):
-        scaffold_task(tmp_path, name)
+        scaffold_task(tmp_path, name, FINDING_EXAMPLE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -123,17 +124,17 @@ def test_task_new_does_not_overwrite_existing_files(tmp_path: Path) -> None:
     test = tmp_path / "tests" / "test_words.py"
     test.write_text("mine")
     with pytest.raises(InvalidInput, match="already exists"):
-        scaffold_task(tmp_path, "words")
+        scaffold_task(tmp_path, "words", FINDING_EXAMPLE)
     assert (test.read_text(), (tmp_path / "tools").exists()) == ("mine", False)
     test.unlink()
     (tmp_path / "codebatch.toml").write_text("tasks = {}\n")
     with pytest.raises(InvalidInput, match=r"cannot add \[tasks\.words\]"):
-        scaffold_task(tmp_path, "words")
+        scaffold_task(tmp_path, "words", FINDING_EXAMPLE)
     assert (list((tmp_path / "tests").iterdir()), (tmp_path / "tools").exists()) == ([], False)
     (tmp_path / "codebatch.toml").unlink()
     (tmp_path / "tools").symlink_to("/tmp")
     with pytest.raises(InvalidInput, match="is outside the project"):
-        scaffold_task(tmp_path, "words")
+        scaffold_task(tmp_path, "words", FINDING_EXAMPLE)
 
 
 def test_reported_finding_has_location_and_task_name_by_default() -> None:

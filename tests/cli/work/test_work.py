@@ -213,6 +213,7 @@ def test_orphaned_command_is_killed_before_its_task_is_restarted(line: CommandLi
     process = start(line, began=("one",))
     kill_workers(line)
     process.communicate()
+    wait_until(lambda: status(line)["tasks"][0]["state"] != "RUNNING", "the worker has ended")
     (task,) = status(line)["tasks"]
     assert (task["state"], task["explanation"].rpartition("; ")[2]) == ("READY", "it is restarted")
     write(line.directory / "go2", "")

@@ -1,0 +1,1 @@
+"""Commands for changes that tasks propose: `changes` shows them, `apply` writes them."""

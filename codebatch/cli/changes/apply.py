@@ -1,0 +1,181 @@
+"""The command `apply`: write the changes that a batch proposes to the files of its source, or undo them."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.cli.changes.batch_changes import changed_tasks_argument, open_changed_batch
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import CommandContext, SourcePath, batch_option, path_option, with_common_options
+from codebatch.errors import BatchIncomplete
+from codebatch.model.entry import PathMembers, display_path, path_fields
+from codebatch.model.text.quantities import count_text
+from codebatch.operations.changes.application import AppliedChanges, ApplyOptions, apply_changes
+from codebatch.operations.changes.checks import FileOutcome, FileState
+
+_WRITTEN_SHOWN_MAX = 20
+
+
+class ApplyRow(PathMembers, frozen=True, kw_only=True):
+    """The outcome of a change.
+
+    - `state`: `written`; `applied` if the file already had the new content; `left_out` if the file could be written,
+      but was not; or `refused`.
+    - `reason`: why the file was left out or refused. Otherwise it is missing.
+    """
+
+    task: str
+    state: FileState
+    reason: str | UnsetType = UNSET
+
+
+class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch apply`.
+
+    - `root`: the directory of the files.
+    - `reverse`: whether the changes were undone.
+    - `written`, `applied`, `left_out`, `refused`: the numbers of files in these states.
+    - `files`: one row for each file, sorted by path.
+    """
+
+    batch_id: str
+    root: str
+    dry_run: bool
+    reverse: bool
+    written: int
+    applied: int
+    left_out: int
+    refused: int
+    files: tuple[ApplyRow, ...]
+
+
+@command()
+@changed_tasks_argument
+@batch_option
+@path_option
+@option("--dry-run", "is_dry", is_flag=True, help="Check all files, and write nothing")
+@option("--partial", "is_partial", is_flag=True, help="Write the other files if some cannot be written")
+@option("--reverse", "is_reversed", is_flag=True, help="Undo the changes: write the old content of each file")
+@option(
+    "--root",
+    "root",
+    metavar="DIR",
+    type=SourcePath(),
+    default_text="source of the batch, if it is the current project",
+    help="Directory of the files",
+)
+@option(
+    "--trust",
+    "is_trusted",
+    is_flag=True,
+    help="Apply changes even if the store was not created on this machine",
+    details="Review such changes first, with `codebatch changes --patch`.",
+)
+@with_common_options
+def apply(
+    context: CommandContext,
+    tasks: tuple[str, ...],
+    batch_reference: str | None,
+    path: str,
+    is_dry: bool,
+    is_partial: bool,
+    is_reversed: bool,
+    root: Path | None,
+    is_trusted: bool,
+) -> int:
+    """Write the changes that a batch proposes to the files of the project.
+
+    TASK restricts the changes to some tasks. The batch must be complete. It is pinned, so that --reverse can undo the
+    changes.
+
+    First, all files are checked. A file is refused if its content is not the one that the change was made for, or if it
+    cannot be replaced safely. If a file is refused, nothing is written, unless --partial is given. Each file is
+    replaced completely or not at all. If `apply` is stopped, the same command completes it.
+
+    Exit status 3 if a file was refused.
+    """
+    question = open_changed_batch(context, batch_reference)
+    options = ApplyOptions(
+        tasks=tasks,
+        path=path,
+        root=root,
+        is_reversed=is_reversed,
+        is_dry=is_dry,
+        is_partial=is_partial,
+        is_trusted=is_trusted,
+    )
+
+    def report_root(place: bytes) -> None:
+        context.report(f"{'checking files in' if is_dry else 'writing to'} {display_path(place)}")
+
+    applied = apply_changes(question, options, report_root)
+    answer = _make_answer(question.batch.id, applied, options)
+    context.print(answer, _apply_lines(applied, answer), if_none="no changes")
+    if answer.written:
+        context.note(f"next: {_next_command(applied.root)}")
+    return BatchIncomplete.exit_status if answer.refused else 0
+
+
+def _make_answer(batch_id: str, applied: AppliedChanges, options: ApplyOptions) -> ApplyAnswer:
+    counts = Counter(outcome.state for outcome in applied.outcomes)
+    return ApplyAnswer(
+        batch_id=batch_id,
+        root=display_path(applied.root),
+        dry_run=options.is_dry,
+        reverse=options.is_reversed,
+        written=counts["written"],
+        applied=counts["applied"],
+        left_out=counts["left_out"],
+        refused=counts["refused"],
+        files=tuple(map(_apply_row, applied.outcomes)),
+    )
+
+
+def _apply_row(outcome: FileOutcome) -> ApplyRow:
+    text, encoded = path_fields(outcome.write.path)
+    return ApplyRow(
+        path=text,
+        path_b64=encoded,
+        task=outcome.write.task,
+        state=outcome.state,
+        reason=outcome.reason or UNSET,
+    )
+
+
+def _apply_lines(applied: AppliedChanges, answer: ApplyAnswer) -> Iterator[str]:
+    if not applied.outcomes:
+        return
+    is_plan = answer.dry_run and not answer.refused
+    state, label = ("left_out", "to write") if is_plan else ("written", "written ")
+    shown = [outcome for outcome in applied.outcomes if outcome.state == state]
+    for outcome in shown[:_WRITTEN_SHOWN_MAX]:
+        yield f"{label} {display_path(outcome.write.path)}"
+    if len(shown) > _WRITTEN_SHOWN_MAX:
+        yield f"{label} {len(shown) - _WRITTEN_SHOWN_MAX:,} more"
+    for outcome in applied.outcomes:
+        if outcome.state == "refused":
+            yield f"refused  {display_path(outcome.write.path)}: {outcome.reason}"
+    left_out = next((outcome.reason for outcome in applied.outcomes if outcome.state == "left_out"), "")
+    texts = [f"{count_text(len(shown), 'file')} {'can be written' if is_plan else 'written'}"]
+    if answer.applied:
+        texts.append(f"{answer.applied:,} already {'undone' if answer.reverse else 'applied'}")
+    if answer.left_out and not is_plan:
+        texts.append(f"{answer.left_out:,} left out ({left_out})")
+    if answer.refused:
+        texts.append(f"{answer.refused:,} refused")
+    yield ", ".join(texts)
+
+
+def _next_command(root: bytes) -> str:
+    """Return the command that shows the changes of a git work tree, or otherwise the command that analyses it."""
+    place = Path(display_path(root))
+    is_here = place == Path.cwd()
+    if any((directory / ".git").exists() for directory in (place, *place.parents)):
+        return "git diff" if is_here else f"git -C {shlex.quote(str(place))} diff"
+    return f"codebatch run {'.' if is_here else shlex.quote(str(place))}"

@@ -1,0 +1,179 @@
+"""Applying the changes of a batch: the conditions of the store, the batch and the location, then the writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import BatchIncomplete, InvalidInput, ObjectMissing, StoreUntrusted, StoreUnwritable
+from codebatch.model.digest import Digest
+from codebatch.model.entry import display_path
+from codebatch.model.project import ProjectRoot, is_below
+from codebatch.operations.changes.apply import apply_writes
+from codebatch.operations.changes.checks import FileOutcome
+from codebatch.operations.changes.directories import has_reserved_name
+from codebatch.operations.changes.file_writes import plan_writes, refuse_conflicts
+from codebatch.operations.changes.listing import executable_paths, find_changes
+from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.query.filters.paths import PathPatterns
+from codebatch.query.status.batch_status import read_current_state
+from codebatch.scheduling.lifecycle import BatchState
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.pins import pin_reference
+from codebatch.store.batches.resolution import belongs_to_other_project
+from codebatch.store.batches.store_directory import StoreDir, check_created_here
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.system.files.tree_writer import RealTreeCalls
+
+
+class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `apply`.
+
+    - `tasks`, `path`: restrict the changes. By default all are applied.
+    - `root`: the directory of the files. None: the source of the batch, if it is the current project.
+    - `is_reversed`: undo the changes.
+    - `is_dry`: only check.
+    - `is_partial`: write the other files if some are refused.
+    - `is_trusted`: apply also from a store that was not created here by this user.
+    """
+
+    tasks: tuple[str, ...] = ()
+    path: PathPatterns = ""
+    root: Path | None = None
+    is_reversed: bool = False
+    is_dry: bool = False
+    is_partial: bool = False
+    is_trusted: bool = False
+
+
+class AppliedChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """The directory of the files, and the outcome of each change, sorted by path."""
+
+    root: bytes
+    outcomes: tuple[FileOutcome, ...]
+
+
+def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable[[bytes], None]) -> AppliedChanges:
+    """Write the changes that a batch proposes to the files of its source.
+
+    `on_root` is called with the directory of the files before any of them is written. Before that, the batch is pinned,
+    so that the changes can be undone until it is unpinned.
+
+    Raises StoreUntrusted if the store was not created here, BatchIncomplete if the batch is not COMPLETED, InvalidInput
+    if the location is not certain or several tasks change a file, and the errors of `apply_writes`.
+    """
+    store = question.store
+    if not options.is_trusted:
+        _check_trusted(store)
+    _check_completed(question)
+    root = _choose_root(question, options.root)
+    changes = find_changes(question, options.tasks, options.path).result
+    refuse_conflicts(changes)
+    writes = plan_writes(changes, executable_paths(question.records, changes), is_reversed=options.is_reversed)
+    if writes and not options.is_dry:
+        _pin(question)
+    on_root(root)
+    outcomes = apply_writes(
+        RealTreeCalls(),
+        root,
+        writes,
+        _StoredContents(store.objects()),
+        is_dry=options.is_dry,
+        is_partial=options.is_partial,
+    )
+    return AppliedChanges(root=root, outcomes=tuple(outcomes))
+
+
+class _StoredContents:
+    """The contents of files in the objects of a store."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    def size(self, digest: Digest) -> int:
+        location = self._objects.find_location(digest)
+        if location is None:
+            raise ObjectMissing(f"object {digest} is missing")
+        return location.frame.size
+
+    def read(self, digest: Digest) -> bytes:
+        return self._objects.read(digest)
+
+
+def _check_trusted(store: StoreDir) -> None:
+    try:
+        check_created_here(store)
+    except StoreUntrusted as error:
+        raise StoreUntrusted(
+            f"nothing is written: {error.message}",
+            hint="review the changes with `codebatch changes --patch`, then apply them with --trust",
+        ) from error
+
+
+def _check_completed(question: BatchQuery) -> None:
+    batch = question.batch
+    state = read_current_state(batch).state
+    if state is not BatchState.COMPLETED:
+        hint = f"see: codebatch errors --batch {batch.id}"
+        if not state.is_final or state is BatchState.CANCELLED:
+            hint = f"resume it with: codebatch run --batch {batch.id}"
+        raise BatchIncomplete(
+            f"nothing is written: batch {batch.id} is {state.value}, and only a COMPLETED batch can be applied",
+            hint=hint,
+        )
+
+
+def _choose_root(question: BatchQuery, named: Path | None) -> bytes:
+    """Return the directory of the files. Raises InvalidInput if it must be named with `--root`, or cannot be used."""
+    store, batch = question.store, question.batch
+    if named is None:
+        _refuse_other_project(question)
+    root = os.path.realpath(os.fsencode(named) if named is not None else batch.about.project_root)
+    if named is None and not os.path.isdir(root):
+        root = os.path.dirname(root)  # The only source is a file.
+    if not os.path.isdir(root):
+        hint = "name the directory of the files with --root DIR"
+        raise InvalidInput(f"{display_path(root)} is not a directory", hint=hint)
+    is_store = root == os.path.realpath(os.fsencode(store.root))
+    if is_store or has_reserved_name(root):
+        raise InvalidInput(f"{display_path(root)} belongs to git or codebatch, so nothing is written there")
+    return root
+
+
+def _refuse_other_project(question: BatchQuery) -> None:
+    batch, store = question.batch, question.store
+    project = store.project
+    if len(batch.about.sources) != 1:
+        sources = ", ".join(map(display_path, batch.about.sources)) or "no source"
+        raise InvalidInput(
+            f"the location of the files is not certain: batch {batch.id} has {sources}",
+            hint="name the directory of the files with --root DIR",
+        )
+    if project is None or not _is_current_project(store, project, batch):
+        place = display_path(batch.about.project_root)
+        raise InvalidInput(
+            f"batch {batch.id} belongs to project {place}, not to the current project",
+            hint=f"change to {place}, or name the directory of the files with --root DIR",
+        )
+
+
+def _is_current_project(store: StoreDir, project: ProjectRoot, batch: BatchDir) -> bool:
+    """Return whether the current directory is in the project of a batch, or in the directory of its store."""
+    source = batch.about.project_root
+    if project.kind == "removed":
+        return False
+    if is_below(project.start, source):
+        return True
+    store_place = os.fsencode(store.root.parent.resolve())
+    return is_below(project.start, store_place) and not belongs_to_other_project(store, batch)
+
+
+def _pin(question: BatchQuery) -> None:
+    try:
+        with question.store.writing():
+            pin_reference(question.store, question.batch.id)
+    except StoreUnwritable as error:
+        question.note(f"batch {question.batch.id} cannot be pinned, so it may be removed: {error.message}")

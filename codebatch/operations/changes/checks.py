@@ -1,0 +1,319 @@
+"""The checks of `apply`: which files can be written, before the first of them is.
+
+A file passes if it is exactly in the state that the change was made for, and if replacing it affects no other file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from codebatch.errors import ObjectMissing
+from codebatch.model.digest import Digest
+from codebatch.model.entry import is_safe_path
+from codebatch.model.text.quantities import human_bytes
+from codebatch.operations.changes.directories import (
+    PathRefused,
+    TreeDirectories,
+    has_name,
+    has_reserved_name,
+    is_own_file,
+    remove_temporary_files,
+)
+from codebatch.operations.changes.file_writes import FileWrite
+from codebatch.system.files.tree_writer import TreeCalls
+
+_READ_BYTES = 1 << 20
+_BLOCK_BYTES = 4096
+_EXECUTABLE_BITS = 0o111
+_READABLE_BITS = 0o444
+
+FileState = Literal["written", "applied", "left_out", "refused"]
+
+
+class ContentReader(Protocol):
+    """The contents of files, by digest."""
+
+    def size(self, digest: Digest) -> int:
+        """Return the number of bytes of a content. Raises ObjectMissing."""
+
+    def read(self, digest: Digest) -> bytes:
+        """Return a content. Its digest was verified. Raises ObjectMissing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutcome:
+    """The result of one write.
+
+    `applied`: the file already had the new content. `left_out`: it can be written, but was not. `reason` says why a
+    file was left out or refused. Otherwise it is empty.
+    """
+
+    write: FileWrite
+    state: FileState
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """Facts that tell whether a file was replaced or written to since it was checked."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedWrite:
+    """A write that passed all checks of its file.
+
+    - `identity`: the file before the write, or None if it does not exist.
+    - `mode`: the permissions of the new file, before the umask applies to a created file.
+    - `size`: the number of bytes of the new file.
+    - `device`: the number of its file system.
+    """
+
+    write: FileWrite
+    identity: FileIdentity | None
+    mode: int
+    size: int
+    device: int
+
+
+def file_identity(status: os.stat_result) -> FileIdentity:
+    """Return the identity of a file."""
+    return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def check_writes(
+    calls: TreeCalls, root: int, writes: Sequence[FileWrite], contents: ContentReader, *, is_dry: bool
+) -> tuple[list[CheckedWrite], list[FileOutcome]]:
+    """Check writes, which are sorted by path. Return those to do, and the outcomes of the others.
+
+    Unless `is_dry` is set, temporary files that a killed `apply` left are removed from the directories of the files.
+    """
+    directories = TreeDirectories(calls, root)
+    checker = _WriteChecker(calls, directories, contents, is_dry=is_dry)
+    times = Counter(write.path for write in writes)
+    checked: list[CheckedWrite] = []
+    outcomes: list[FileOutcome] = []
+    try:
+        for write in writes:
+            try:
+                if times[write.path] > 1:
+                    raise PathRefused("the batch has several changes of this file")
+                result = checker.check(write)
+            except PathRefused as error:
+                outcomes.append(FileOutcome(write=write, state="refused", reason=error.reason))
+                continue
+            except OSError as error:
+                outcomes.append(FileOutcome(write=write, state="refused", reason=f"cannot be read: {error.strerror}"))
+                continue
+            if result is None:
+                outcomes.append(FileOutcome(write=write, state="applied"))
+            else:
+                checked.append(result)
+        reasons = {
+            **_space_reasons(calls, directories, checked),
+            **_same_file_reasons(checked),
+            **_equal_name_reasons(calls, directories, checked),
+        }
+    finally:
+        directories.close()
+    outcomes += [
+        FileOutcome(write=each.write, state="refused", reason=reasons[each.write.path])
+        for each in checked
+        if each.write.path in reasons
+    ]
+    return [each for each in checked if each.write.path not in reasons], outcomes
+
+
+class _WriteChecker:
+    def __init__(
+        self, calls: TreeCalls, directories: TreeDirectories, contents: ContentReader, *, is_dry: bool
+    ) -> None:
+        self._calls = calls
+        self._directories = directories
+        self._contents = contents
+        self._is_dry = is_dry
+        self._last_directory: bytes | None = None
+
+    def check(self, write: FileWrite) -> CheckedWrite | None:
+        """Return the write if it can be done, or None if the file already has the new content.
+
+        Raises PathRefused or OSError otherwise.
+        """
+        if not is_safe_path(write.path):
+            raise PathRefused("the path leads out of the tree")
+        if has_reserved_name(write.path):
+            raise PathRefused("the path belongs to git or codebatch")
+        if write.is_link:
+            raise PathRefused("it is a symbolic link, and apply writes only regular files")
+        directory = self._directories.open_parent(write.path)
+        above, _, name = write.path.rpartition(b"/")
+        if above != self._last_directory:
+            self._last_directory = above
+            if not self._is_dry:
+                with contextlib.suppress(OSError):  # A directory that cannot be changed is refused below.
+                    remove_temporary_files(self._calls, directory)
+        try:
+            status = self._calls.status(directory, name)
+        except FileNotFoundError:
+            return self._check_missing(write, directory)
+        return self._check_existing(write, directory, name, status)
+
+    def _check_missing(self, write: FileWrite, directory: int) -> CheckedWrite | None:
+        if write.after is None:
+            return None
+        if write.before is not None:
+            raise PathRefused("the file does not exist")
+        self._refuse(directory, [])
+        return CheckedWrite(
+            write=write,
+            identity=None,
+            mode=_READABLE_BITS | 0o222 | (_EXECUTABLE_BITS if write.executable else 0),
+            size=self._new_size(write.after),
+            device=self._calls.fstat(directory).st_dev,
+        )
+
+    def _check_existing(
+        self, write: FileWrite, directory: int, name: bytes, status: os.stat_result
+    ) -> CheckedWrite | None:
+        if not stat.S_ISREG(status.st_mode):
+            raise PathRefused("it is not a regular file")
+        status, digest = self._read_digest(directory, name)
+        if digest == write.after and write.executable in (None, bool(status.st_mode & stat.S_IXUSR)):
+            return None
+        if write.before is None:
+            raise PathRefused("the file already exists")
+        if digest != write.before:
+            raise PathRefused("its content is not the content that the change was made for")
+        reasons = []
+        if not is_own_file(status):
+            reasons.append("it belongs to another user")
+        if status.st_nlink > 1:
+            reasons.append("it has several hard links")
+        if not (status.st_mode & stat.S_IWUSR and self._calls.can_write(directory, name)):
+            reasons.append("it is read-only")
+        self._refuse(directory, reasons)
+        return CheckedWrite(
+            write=write,
+            identity=file_identity(status),
+            mode=_new_mode(status.st_mode, write.executable),
+            size=0 if write.after is None else self._new_size(write.after),
+            device=status.st_dev,
+        )
+
+    def _refuse(self, directory: int, reasons: list[str]) -> None:
+        """Raise PathRefused if there are reasons, or if the directory cannot be changed."""
+        if not self._calls.can_write(directory, b"."):
+            reasons.append("its directory is read-only")
+        if reasons:
+            raise PathRefused("; ".join(reasons))
+
+    def _new_size(self, digest: Digest) -> int:
+        try:
+            return self._contents.size(digest)
+        except ObjectMissing as error:
+            raise PathRefused(missing_content_reason(digest)) from error
+
+    def _read_digest(self, directory: int, name: bytes) -> tuple[os.stat_result, Digest]:
+        """Return the status and the digest of a file. The status was read first, so a later write makes it differ."""
+        fd = self._calls.open_file(directory, name)
+        try:
+            status = self._calls.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise PathRefused("it is not a regular file")
+            hasher = hashlib.sha256()
+            offset = 0
+            while data := self._calls.pread(fd, _READ_BYTES, offset):
+                hasher.update(data)
+                offset += len(data)
+            return status, Digest(hasher.hexdigest())
+        finally:
+            self._calls.close(fd)
+
+
+def missing_content_reason(digest: Digest) -> str:
+    """Return the reason why a file cannot be written if its new content is missing from the store."""
+    return f"its new content, object {digest[:12]}, is missing or damaged in the store"
+
+
+def _new_mode(mode: int, executable: bool | None) -> int:
+    """Return the permissions of a changed file. If it becomes executable, all who may read it may execute it."""
+    permissions = mode & 0o777
+    if executable is None or executable == bool(permissions & stat.S_IXUSR):
+        return permissions
+    return permissions | (permissions & _READABLE_BITS) >> 2 if executable else permissions & ~_EXECUTABLE_BITS
+
+
+def _space_reasons(calls: TreeCalls, directories: TreeDirectories, checked: Iterable[CheckedWrite]) -> dict[bytes, str]:
+    """Return a reason for each file on a file system without enough free space for all its new files."""
+    by_device: dict[int, list[CheckedWrite]] = defaultdict(list)
+    for each in checked:
+        if each.write.after is not None:
+            by_device[each.device].append(each)
+    reasons: dict[bytes, str] = {}
+    for group in by_device.values():
+        needed = sum(-(-each.size // _BLOCK_BYTES) * _BLOCK_BYTES for each in group)
+        try:
+            free = calls.free_bytes(directories.open_parent(group[0].write.path))
+        except (OSError, PathRefused):
+            free = 0
+        if needed > free:
+            reason = f"the disk is full: {human_bytes(needed)} are needed, and {human_bytes(free)} are free"
+            reasons |= {each.write.path: reason for each in group}
+    return reasons
+
+
+def _same_file_reasons(checked: Iterable[CheckedWrite]) -> dict[bytes, str]:
+    """Return a reason for each path that leads to the same file as another path, as on a file system without case."""
+    by_file: dict[tuple[int, int], list[bytes]] = defaultdict(list)
+    for each in checked:
+        if each.identity is not None:
+            by_file[each.identity.device, each.identity.inode].append(each.write.path)
+    return {
+        path: "another path of the batch leads to the same file"
+        for paths in by_file.values()
+        if len(paths) > 1
+        for path in paths
+    }
+
+
+def _equal_name_reasons(
+    calls: TreeCalls, directories: TreeDirectories, checked: Iterable[CheckedWrite]
+) -> dict[bytes, str]:
+    """Return a reason for each file to be created that another one would replace, on a file system without case."""
+    by_name: dict[str, list[bytes]] = defaultdict(list)
+    for each in checked:
+        if each.identity is None:
+            by_name[_folded(each.write.path)].append(each.write.path)
+    reasons: dict[bytes, str] = {}
+    for paths in (paths for paths in by_name.values() if len(paths) > 1):
+        try:
+            ignores_case = _ignores_case(calls, directories.open_parent(paths[0]))
+        except (OSError, PathRefused):
+            ignores_case = True
+        if ignores_case:
+            reasons |= dict.fromkeys(paths, "another path of the batch is equal if case is ignored, as here")
+    return reasons
+
+
+def _folded(path: bytes) -> str:
+    return unicodedata.normalize("NFKC", path.decode("utf-8", "surrogateescape")).casefold()
+
+
+def _ignores_case(calls: TreeCalls, directory: int) -> bool:
+    """Return whether a directory ignores case. In a directory without names that have a case, this is unknown."""
+    names = set(calls.names(directory))
+    other = next((name.swapcase() for name in sorted(names) if name.swapcase() not in names), None)
+    return other is not None and has_name(calls, directory, other)

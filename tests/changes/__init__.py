@@ -1,0 +1,1 @@
+"""Tests of changes that tasks propose: checks, writes, crashes, races and patches."""
