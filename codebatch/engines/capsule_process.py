@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from codebatch.coordinator.analysis.execution import execute
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.coordinator.engines.capsules import codebatch_version, python_version
-from codebatch.coordinator.processes.limits import ResourceLimits, default_memory_bytes
+from codebatch.coordinator.processes.limits import ResourceLimits, default_memory_bytes, number_call_seconds
 from codebatch.errors import CodebatchError, InvalidConfiguration, TaskProcessFailed, ToolMismatch
 from codebatch.model.capsule import (
     CAPSULE_FORMAT,
@@ -162,11 +162,7 @@ def _execute(header: CapsuleHeader, objects: Iterable[CapsuleObject], directory:
                 file_seconds=limits.file_seconds,
                 project_seconds=limits.file_seconds,
                 memory_bytes=limits.memory_bytes or default_memory_bytes(header.jobs),
-                call_seconds={
-                    number: limits.call_seconds[name]
-                    for number, name in enumerate(plan.task_names)
-                    if name in limits.call_seconds
-                },
+                call_seconds=number_call_seconds(plan.task_names, limits.call_seconds),
             ),
             scope=RunScope(),
             watcher=None,

@@ -6,7 +6,7 @@ The module also detects stuck processes on this machine, and processes on other 
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -35,6 +35,11 @@ HOST_SECONDS_MAX = 60.0
 def default_memory_bytes(jobs: int) -> int:
     """Return the default memory limit of a worker: its share of the available memory, from 256 MiB to 2 GiB."""
     return max(MEMORY_BYTES_MIN, min(MEMORY_BYTES_MAX, available_memory() // jobs))
+
+
+def number_call_seconds(tasks: Sequence[str], seconds: Mapping[str, float]) -> dict[int, float]:
+    """Return the time limits of calls by the number of their task in the plan. `seconds` has them by task name."""
+    return {number: seconds[name] for number, name in enumerate(tasks) if name in seconds}
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):

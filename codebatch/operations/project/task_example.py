@@ -9,7 +9,7 @@ import msgspec
 
 
 class TaskExample(msgspec.Struct, frozen=True):
-    """A task and its test. In both, NAME, CODE and TEST stand for the name of the task and the paths of the files."""
+    """A task and its test. NAME, CODE and TEST are replaced by the name of the task and the paths of the two files."""
 
     task: str
     test: str

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from codebatch.coordinator.analysis.execution import RunOutcome, execute
 from codebatch.coordinator.analysis.progress_counter import RunPhase, RunProgress, RunScope
-from codebatch.coordinator.processes.limits import ResourceLimits, default_memory_bytes
+from codebatch.coordinator.processes.limits import ResourceLimits, default_memory_bytes, number_call_seconds
 from codebatch.errors import InvalidInput
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.runs.collection import CollectionResult
@@ -107,13 +107,18 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Return the limits of workers on other machines. `tasks` are the tasks of the plan."""
         from codebatch.model.capsule import CapsuleLimits  # Only runs on an engine need it.
 
-        settings, commands = self.configuration.settings, self.configuration.catalogue.commands
+        settings = self.configuration.settings
         memory_mb = self.memory_mb or settings.memory_mb_max
         return CapsuleLimits(
             file_seconds=self.file_seconds or settings.file_seconds_max,
             memory_bytes=None if memory_mb is None else memory_mb << 20,
-            call_seconds={name: commands[name].call_seconds for name in tasks if name in commands},
+            call_seconds=self._call_seconds(tasks),
         )
+
+    def _call_seconds(self, tasks: Sequence[str]) -> dict[str, float]:
+        """Return the time limit of a call of each task that calls a program."""
+        commands = self.configuration.catalogue.commands
+        return {name: commands[name].call_seconds for name in tasks if name in commands}
 
     def execute(
         self,
@@ -154,11 +159,7 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
                 file_seconds=self.file_seconds or settings.file_seconds_max,
                 project_seconds=settings.project_seconds_max,
                 memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
-                call_seconds={
-                    number: catalogue.commands[name].call_seconds
-                    for number, name in enumerate(plan.task_names)
-                    if name in catalogue.commands
-                },
+                call_seconds=number_call_seconds(plan.task_names, self._call_seconds(plan.task_names)),
             ),
             scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
             watcher=listener,
