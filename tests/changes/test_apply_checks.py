@@ -138,7 +138,7 @@ def make_socket(root: Path) -> None:
         (make_socket, "not a regular file"),
         (lambda root: os.mkfifo(root / "x"), "not a regular file"),
         (lambda root: (root / "x").mkdir(), "not a regular file"),
-        (lambda root: (root / "x").write_bytes(b"dirty\n"), "not the content that the change was made for"),
+        (lambda root: (root / "x").write_bytes(b"dirty\n"), "neither the old nor the new content"),
         (lambda root: None, "does not exist"),
     ],
 )

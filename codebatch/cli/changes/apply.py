@@ -117,6 +117,8 @@ def apply(
     applied = apply_changes(question, options, report_root)
     answer = _make_answer(question.batch.id, applied, options)
     context.print(answer, _apply_lines(applied, answer), if_none="no changes")
+    if answer.refused and answer.left_out and not is_dry:
+        context.note("to write the other files, add --partial")
     if answer.written:
         context.note(f"next: {_next_command(applied.root)}")
     return BatchIncomplete.exit_status if answer.refused else 0

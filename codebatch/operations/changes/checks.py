@@ -196,7 +196,7 @@ class _WriteChecker:
         if write.before is None:
             raise PathRefused("the file already exists")
         if digest != write.before:
-            raise PathRefused("its content is not the content that the change was made for")
+            raise PathRefused("its content is neither the old nor the new content of the change")
         reasons = []
         if not is_own_file(status):
             reasons.append("it belongs to another user")

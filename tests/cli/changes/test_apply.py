@@ -67,9 +67,10 @@ def test_changed_file_is_refused_and_nothing_is_written_without_partial(project:
     (tmp_path / "a.py").write_bytes(b"dirty\n")
     ended = project("apply", status=3)
     assert ended.lines == [
-        "refused  a.py: its content is not the content that the change was made for",
+        "refused  a.py: its content is neither the old nor the new content of the change",
         "0 files written, 2 left out (other files were refused), 1 refused",
     ]
+    assert ended.notes.splitlines()[-1] == "to write the other files, add --partial"
     assert contents(tmp_path) == {**FILES, b"a.py": b"dirty\n"}
     assert project("apply", "--dry-run", status=3).lines == ended.lines
     assert project("apply", "--partial", status=3).lines[-1] == "2 files written, 1 refused"
