@@ -10,6 +10,8 @@ from collections.abc import Iterator
 MATCH_SECONDS_MAX = 1.0
 """Default limit of the CPU time for one search, in seconds."""
 
+_REPEAT_SECONDS = 0.1
+
 
 class MatchTimeout(Exception):
     """The error that the search for a pattern exceeded its time limit."""
@@ -19,14 +21,15 @@ class MatchTimeout(Exception):
 def cpu_time_limit(seconds: float = MATCH_SECONDS_MAX) -> Iterator[None]:
     """Raise MatchTimeout inside the `with` after `seconds` of CPU time of this process.
 
-    A timer sends a signal, which `re` handles while it matches. Python handles signals only in the main thread, so in
-    other threads there is no limit.
+    A timer sends a signal, which `re` handles while it matches. The signal is repeated, because Python ignores what is
+    raised during `__del__` and callbacks of the garbage collector. Python handles signals only in the main thread, so
+    in other threads there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     previous_handler = signal.signal(signal.SIGVTALRM, _raise_timeout)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _REPEAT_SECONDS)
     try:
         yield
     finally:
