@@ -202,7 +202,7 @@ class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
 
     - `made_at`: the time when the batch was made.
     - `incomplete`: describes missing results, or is empty.
-    - `changes_told`: describes missing or incomplete change frequencies, or is empty.
+    - `history_note`: describes missing or incomplete change frequencies, or is empty.
     - `asked`: the kinds of records that the tasks of the batch emit. Nothing is known about other kinds.
     - `since`: set if an older batch was given.
     """
@@ -214,7 +214,7 @@ class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
     pipeline: str
     paths: list[str]
     incomplete: str
-    changes_told: str
+    history_note: str
     asked: list[str]
     numbers: ReportNumbers
     tree: ReportTree

@@ -112,7 +112,7 @@ def _make_contents(
         pipeline=about.pipeline,
         paths=[cut_path(path, text) for path in displayed_restriction(batch.question.batch)[: limits.places]],
         incomplete=_report_completeness(batch, excerpts).missing_text,
-        changes_told=cut_text(inputs.history.note, text),
+        history_note=cut_text(inputs.history.note, text),
         asked=sorted(emittable_kinds(batch)),
         numbers=_make_numbers(batch, inputs.files, files, limits),
         tree=cut_tree([*files, *inputs.files.vendored.values()], limits, inputs.history.changes),

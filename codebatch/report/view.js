@@ -81,15 +81,15 @@
   const usersOf = (count, isPartial) => (count === null || (isPartial && !count) ? "?" : `${comma(count)}${isPartial ? "+" : ""}`);
 
   const facts = (at) => {
-    const told = [];
-    if (total.files[at] !== 1) told.push(countOf(total.files[at], "file"));
-    if (tree.languages[at]) told.push(shown(tree.languages[at]));
-    told.push(countOf(total.code[at], "line") + " of code", `cognitive complexity ${comma(total.cognitive[at])}, hardest function ${comma(total.hardest[at])}`);
-    if (tree.changes) told.push(countOf(total.changes[at], "commit"));
-    if (total.duplicated[at]) told.push(countOf(total.duplicated[at], "duplicated line"));
-    if (isFile(at)) told.push(tree.partial[at] ? `${usersOf(tree.dependents[at], true)} dependents` : countOf(tree.dependents[at], "dependent"));
-    if (total.findings[at]) told.push(countOf(total.findings[at], "finding"));
-    return told.join(" · ");
+    const facts = [];
+    if (total.files[at] !== 1) facts.push(countOf(total.files[at], "file"));
+    if (tree.languages[at]) facts.push(shown(tree.languages[at]));
+    facts.push(countOf(total.code[at], "line") + " of code", `cognitive complexity ${comma(total.cognitive[at])}, hardest function ${comma(total.hardest[at])}`);
+    if (tree.changes) facts.push(countOf(total.changes[at], "commit"));
+    if (total.duplicated[at]) facts.push(countOf(total.duplicated[at], "duplicated line"));
+    if (isFile(at)) facts.push(tree.partial[at] ? `${usersOf(tree.dependents[at], true)} dependents` : countOf(tree.dependents[at], "dependent"));
+    if (total.findings[at]) facts.push(countOf(total.findings[at], "finding"));
+    return facts.join(" · ");
   };
   const factBox = (hint) => {
     const made = el("p", { class: "facts", "aria-live": "polite" }, el("span", { class: "numbers" }, hint));
@@ -333,8 +333,8 @@
     const lead = hasHistory
       ? "Each dot is a file. Files at the top right are the most expensive: complex and changed often."
       : "Each dot is a file. Without a change history, files are placed by length and complexity.";
-    const told = shown(data.changes_told);
-    const notes = [told && `${told[0].toUpperCase()}${told.slice(1)}.`];
+    const note = shown(data.history_note);
+    const notes = [note && `${note[0].toUpperCase()}${note.slice(1)}.`];
     const part = section("hotspots", "Hotspots: files", [lead, ...notes.filter(Boolean)].join(" "));
     if (!ranked.length) return part.append(none("No complexity was measured in this batch"));
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": `Cognitive complexity by ${across.name}` });
@@ -424,8 +424,8 @@
   const labelOf = (at, room, isTwice) => {
     const name = nameOf(at), parent = tree.parents[at];
     const isCommon = isTwice || /^(__init__|index|mod|main)\.\w+$/.test(name);
-    const told = isCommon && parent ? `${nameOf(parent)}/${name}` : name;
-    return told.length > room ? `…${told.slice(1 - room)}` : told;
+    const label = isCommon && parent ? `${nameOf(parent)}/${name}` : name;
+    return label.length > room ? `…${label.slice(1 - room)}` : label;
   };
 
   // Functions, duplicate blocks, directories, findings.
@@ -520,8 +520,8 @@
         const count = cells.get(row * names.length + column);
         if (!count) return el("td", {});
         const kind = kindOf(row, column, count);
-        const told = `${name} imports ${other}: ${countOf(count, "import")}${kind === "back" ? ", part of a cycle" : kind === "within" ? ", in both directions" : ""}`;
-        return el("td", { class: kind, title: told }, brief(count));
+        const text = `${name} imports ${other}: ${countOf(count, "import")}${kind === "back" ? ", part of a cycle" : kind === "within" ? ", in both directions" : ""}`;
+        return el("td", { class: kind, title: text }, brief(count));
       })));
     const inCycles = matrix.cycles.filter(Boolean).length;
     const caption = inCycles ? `${countOf(names.length, "directory", "directories")}, ${comma(inCycles)} in a cycle` : `${countOf(names.length, "directory", "directories")}, no cycles`;
@@ -542,9 +542,9 @@
     const characters = Array.from(example.text[0]);
     const indent = characters.findIndex((each) => each.trim());
     const from = Math.max(indent, rule.column - 1), to = Math.min(characters.length, Math.max(from, from + rule.width));
-    const told = (start, end) => shownCode(characters.slice(start, end).join(""));
+    const codeBetween = (start, end) => shownCode(characters.slice(start, end).join(""));
     return el("div", { class: "example" }, el("p", {}, shown(rule.message)), place,
-      el("pre", {}, told(indent, from), rule.width ? el("mark", {}, told(from, to)) : "", told(rule.width ? to : from, characters.length)));
+      el("pre", {}, codeBetween(indent, from), rule.width ? el("mark", {}, codeBetween(from, to)) : "", codeBetween(rule.width ? to : from, characters.length)));
   };
   const drawFindings = () => {
     const part = section("findings", "Findings by rule", `The most severe rules first, each with one example.${inAll.hints ? ` Not listed: ${countOf(inAll.hints, "hint")}.` : ""}`);
@@ -563,10 +563,10 @@
   const drawSince = () => {
     const { since } = data;
     if (!since) return;
-    const told = Object.entries(STATES).map(([state, word]) => `${comma(since.states[state] || 0)} ${word}`);
+    const states = Object.entries(STATES).map(([state, word]) => `${comma(since.states[state] || 0)} ${word}`);
     const beside = [["moved", "moved"], ["changed", "changed"], ["suppressed", "suppressed"], ["removed", "in removed files"], ["not_comparable", "not comparable"], ["unchanged", "unchanged"]]
       .filter(([state]) => since.states[state]).map(([state, word]) => `${comma(since.states[state])} ${word}`);
-    const part = section("since", "Changes", `Compared with ${shown(since.batch_id)} of ${since.made_at}. Findings: ${told.join(", ")}${beside.length ? `; also ${beside.join(", ")}` : ""}.`);
+    const part = section("since", "Changes", `Compared with ${shown(since.batch_id)} of ${since.made_at}. Findings: ${states.join(", ")}${beside.length ? `; also ${beside.join(", ")}` : ""}.`);
     const severityOf = (each) => el("span", { class: `severity ${SEVERITIES.includes(each.severity) ? each.severity : "hint"}` }, shown(each.severity));
     const placeOf = (each) => broken(`${shown(each.path)}:${each.line}`);
     if (since.findings.length) {
@@ -660,25 +660,25 @@
     const languages = Object.entries(numbers.languages).sort((one, other) => (one[0] === "others") - (other[0] === "others") || other[1] - one[1]);
     if (!languages.length) return;
     const named = languages.slice(0, 5), rest = languages.slice(5).reduce((all, each) => all + each[1], 0);
-    const told = rest ? [...named, ["others", rest]] : named;
+    const segments = rest ? [...named, ["others", rest]] : named;
     let x = 0;
-    const stripes = told.map(([, code], place) => {
+    const stripes = segments.map(([, code], place) => {
       const width = (1000 * code) / numbers.code;
       x += width;
       return svg("rect", { class: `l${place}`, x: x - width, y: 0, width: Math.max(1, width - 1.5), height: 14 });
     });
     box.append(svg("svg", { class: "bar", viewBox: "0 0 1000 14", preserveAspectRatio: "none", role: "img", "aria-label": "Code by language" }, ...stripes),
-      el("ul", { class: "keys" }, ...told.map(([name, code], place) => el("li", {}, el("span", { class: `swatch l${place}` }), `${shown(name)} ${((100 * code) / numbers.code).toFixed(1)} %`))));
+      el("ul", { class: "keys" }, ...segments.map(([name, code], place) => el("li", {}, el("span", { class: `swatch l${place}` }), `${shown(name)} ${((100 * code) / numbers.code).toFixed(1)} %`))));
   };
   const drawFoot = () => {
     const left = Object.entries(numbers.left_out).map(([name, [files, lines]]) => `${countOf(files, `${shown(name)} file`)}${lines ? ` (${countOf(lines, "line")})` : ""}`);
-    const told = [
+    const paragraphs = [
       left.length ? `Not part of the totals: ${left.join(", ")}.` : "",
       numbers.partly_parsed ? `${countOf(numbers.partly_parsed, "file")} could only be parsed partially.` : "",
       numbers.failures ? `${countOf(numbers.failures, "result")} failed; to see why, run: codebatch errors` : "",
       `Made by codebatch from ${shown(data.snapshot_id)}, pipeline ${shown(data.pipeline)}. The page is self-contained and makes no network requests.`,
     ];
-    document.querySelector(".foot").append(el("ul", {}, ...told.filter(Boolean).map((text) => el("li", {}, text))));
+    document.querySelector(".foot").append(el("ul", {}, ...paragraphs.filter(Boolean).map((text) => el("li", {}, text))));
   };
 
   const drawParts = () => {

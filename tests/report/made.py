@@ -23,7 +23,7 @@ def contents(tree: ReportTree | None = None, title: str = "made", *, incomplete:
         pipeline="full",
         paths=[],
         incomplete=incomplete,
-        changes_told="",
+        history_note="",
         asked=["diagnostic", "duplicate", "edge", "file", "metric"],
         numbers=ReportNumbers(
             files=0,

@@ -112,8 +112,8 @@ def _wait_for_leader(store: StoreDir, batch: BatchDir, listener: WorkListener) -
     reader = LeaseReader(batch.files, batch.root)
     waiting = _EndWait(batch, listener)
     while (leader := reader.read_leader()[1]) is not None:
-        is_told = waiting.is_report_due
-        running = load_work_batch(store, batch).commands_in(CommandState.RUNNING) if is_told else ()
+        is_due = waiting.is_report_due
+        running = load_work_batch(store, batch).commands_in(CommandState.RUNNING) if is_due else ()
         waiting.wait_for(leader, tuple(command.id for command in running))
 
 

@@ -144,7 +144,7 @@ def test_report_shows_path_restriction_and_missing_tasks(codebatch: CommandLine)
     assert data["paths"] == ["a"]
     assert "restricted to a part of the project" in str(data["incomplete"])
     assert data["asked"] == ["diagnostic", "file"]
-    assert data["changes_told"]
+    assert data["history_note"]
 
 
 def test_report_of_two_batches_shows_the_changes(codebatch: CommandLine) -> None:
