@@ -12,7 +12,7 @@ from codebatch.model.digest import Digest, digest_document, digest_pairs
 from codebatch.model.entry import is_safe_path
 from codebatch.model.gitignore import find_mistake
 from codebatch.model.record import FileClass, Severity
-from codebatch.model.task import JsonValue
+from codebatch.model.task import CustomTaskLocation, JsonValue, RewriteTaskLocation
 
 FILES_ARGUMENT = "{files}"
 FILE_ARGUMENT = "{file}"
@@ -209,6 +209,10 @@ class CommandTaskLocation(msgspec.Struct, frozen=True, kw_only=True, tag="comman
                 *((f"lock:{path}", digest) for path, digest in self.lock.items()),
             ]
         )
+
+
+TaskLocation = CustomTaskLocation | CommandTaskLocation | RewriteTaskLocation
+"""The location of a task that the configuration of a project defines."""
 
 
 class CallTotals(msgspec.Struct, frozen=True, kw_only=True):

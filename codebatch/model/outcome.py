@@ -77,6 +77,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     - `result` has the values from the JSON output of the command.
     - `until_ns` is set if the reason is `limited`: the pools of the task are closed until this time.
     - `is_final` means that the task is not retried, even if retries are left.
+    - `changes` is the digest of the change set of an attempt in a tree of its own (model/change.py), or empty.
     """
 
     shard: ShardId
@@ -101,6 +102,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     result: CommandReport | None = None
     until_ns: int = 0
     is_final: bool = False
+    changes: Digest = Digest("")
 
     def at_offset(self, offset: int) -> TaskOutcome:
         """Return this outcome for bytes that begin at `offset` in the segment.
@@ -161,4 +163,6 @@ def decode_commit(data: bytes) -> Commit:
         for part in (outcome, *outcome.parts):
             if part.file and not DIGEST_PATTERN.match(part.file):
                 raise ValueError("an outcome in no file of ours")
+        if outcome.changes and not DIGEST_PATTERN.match(outcome.changes):
+            raise ValueError("an outcome with an invalid change set")
     return commit

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.model.change import Gate
 from codebatch.model.entry import PathMembers
 
 RECORD_SCHEMA = 1
@@ -39,10 +40,11 @@ ParseState = Literal["ok", "partial", "errors", "skipped", "unsupported"]
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
 # Reasons why a command failed: its exit status, a signal, a limit, no output for too long, its check; it could not be
-# started; its worker or the machine died while it ran; a rate limit of a service. Or why an attempt was cancelled: its
+# started; the changes of two tasks that it needs conflict; its worker or the machine died while it ran; a rate limit of
+# a service. Or why an attempt was cancelled: its
 # worker was abandoned or asked to end before it began the leased attempt.
 CommandReason = Literal[
-    "exit", "signal", "timeout", "memory", "stall", "start", "check", "interrupted", "limited", "unbegun"
+    "exit", "signal", "timeout", "memory", "stall", "start", "check", "conflict", "interrupted", "limited", "unbegun"
 ]
 
 EdgeType = Literal["imports", "inherits", "calls", "depends"]
@@ -244,6 +246,7 @@ class FileChange(BaseRecord, frozen=True, kw_only=True, tag="change"):
     - `after`: the digest of the new content, which is an object too. None: the file is deleted.
     - `executable`: whether the file is executable after the change.
     - `added`, `removed`: the numbers of lines that the change adds and removes.
+    - `refused_by`: the gate that refuses the change (SPEC.md "Changes"). `evidence` has the reason.
     """
 
     before: str
@@ -251,6 +254,8 @@ class FileChange(BaseRecord, frozen=True, kw_only=True, tag="change"):
     executable: bool = False
     added: int
     removed: int
+    refused_by: Gate | UnsetType = UNSET
+    evidence: str = ""
 
 
 class Fingerprints(BaseRecord, frozen=True, kw_only=True, tag="fingerprints"):

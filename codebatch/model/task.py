@@ -127,6 +127,10 @@ class CustomTaskLocation(msgspec.Struct, frozen=True, kw_only=True, tag="python"
     project: str = ""
 
 
+class RewriteTaskLocation(msgspec.Struct, frozen=True, kw_only=True, tag="rewrites", tag_field="type"):
+    """A task that consists of rewrites. They are its configuration, so it needs no file and no program."""
+
+
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
     """A named list of tasks in dependency order."""
 

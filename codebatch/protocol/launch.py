@@ -9,10 +9,9 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.model.command_table import CommandTaskLocation
+from codebatch.model.command_table import TaskLocation
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.model.task import CustomTaskLocation
 
 WORKER_MODULE = "codebatch_workers"
 LANGUAGE_SERVICES_MODULE = "codebatch_workers.runtime.introspection"
@@ -49,7 +48,7 @@ WorkerRole = Literal["tasks", "commands"]
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of all workers of one coordinator.
 
-    - `own_tasks`: the custom tasks and the command tasks (`plugins/catalogue.py`).
+    - `own_tasks`: the tasks that the configuration defines (`plugins/catalogue.py`).
     - `store_lock`: the file descriptor of the coordinator's lock of the store. Workers inherit it and hold the lock
       until they exit.
     - `keeps_terms`: workers also write terms files, from which the index will be built.
@@ -62,7 +61,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     batch: str
     coordinator: HolderId
     store_lock: int | None = None
-    own_tasks: dict[str, CustomTaskLocation | CommandTaskLocation] = {}
+    own_tasks: dict[str, TaskLocation] = {}
     keeps_terms: bool = False
     hash_seed: int = 0
     role: WorkerRole = "tasks"

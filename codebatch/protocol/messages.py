@@ -21,6 +21,7 @@ import msgspec
 
 from codebatch.model.outcome import Commit, HolderId, ResourceUsage, WorkUnit
 from codebatch.model.shard import ShardId
+from codebatch.model.work.trees import TreeInput
 
 PROTOCOL_VERSION = 1
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -71,12 +72,14 @@ class AttemptInput(msgspec.Struct, frozen=True, kw_only=True):
     - `previous_round`, `previous_log`: the round and the log of the previous attempt. If there was none, they are 0 and
       empty.
     - `needs`: the states of the commands that this command needs.
+    - `tree`: the input of the tree of an isolated command. Otherwise None.
     """
 
     tried: int = 0
     previous_round: int = 0
     previous_log: str = ""
     needs: tuple[NeedState, ...] = ()
+    tree: TreeInput | None = None
 
 
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):

@@ -26,6 +26,8 @@ GRACE_SECONDS = 10.0
 QUESTION_LINES = 20
 
 LeftoverAction = Literal["kill", "leave"]
+Isolation = Literal["worktree", "copy"]
+"""The tree in which a command works: a new git work tree, or a copy of the files of the root."""
 
 
 class RetryChanges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -115,6 +117,7 @@ class Command(Document, frozen=True, kw_only=True):
     - `env_under`: layers of variables that `env` overrides, the lowest first. It is set only if a layer has files.
     - `values`: the values of placeholders that `each` defines, by name.
     - `files`: the value of `{files}`.
+    - `isolation`: the command works in a tree of its own (model/work/trees.py). Missing: in the root of the batch.
     """
 
     format: int = COMMAND_FORMAT
@@ -142,6 +145,7 @@ class Command(Document, frozen=True, kw_only=True):
     retry_if: RetryRule | None = None
     wait_if: str = ""
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
+    isolation: Isolation | UnsetType = UNSET
 
     def environment_layers(self) -> list[dict[str, str]]:
         """Return the variables in `env`, then those in each layer of `env_under`, highest first.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codebatch.model.documents import Document, DocumentError, decode_document, encode_document
 from codebatch.model.work.command import CommandId
+from codebatch.model.work.trees import TreeSettings
 
 WORK_FORMAT = 1
 WORK_TASK = "run"
@@ -203,6 +205,7 @@ class Work(Document, frozen=True, kw_only=True):
     - `start_every_seconds`: the minimum time between two starts.
     - `timeout_seconds`: the time limit of each coordinator.
     - `satisfied_needs`: dependencies on tasks that are in the list but not in the batch. They count as done.
+    - `trees`: the settings of the trees of isolated commands. Missing if no command is isolated.
     - `done_before`: tasks that are in the list but not in the batch, because an earlier batch has done them. Each task
       is mapped to the digest of its definition in that batch (work/definition/definitions.py).
     """
@@ -229,6 +232,7 @@ class Work(Document, frozen=True, kw_only=True):
     done_before: dict[CommandId, str] = msgspec.field(default_factory=dict)
     timeout_seconds: float | None = None
     halt: HaltMode = "soon"
+    trees: TreeSettings | UnsetType = UNSET
 
     def task_policy(self, command: CommandId) -> TaskPolicy:
         """Return the policy of a command."""
@@ -262,6 +266,13 @@ def check_work(work: Work) -> None:
         raise DocumentError("it explains edges that it does not have")
     if work.max_parallel < 1 or work.failures_max < 1 or any(size < 1 for size in work.pools.values()):
         raise DocumentError("its limits are too small")
+    if work.trees is not UNSET and not (work.trees.is_valid and _is_at_or_above(work.trees.repository, work.root)):
+        raise DocumentError("the settings of its trees are invalid")
     for policy in work.policies.values():
         if any(not 1 <= amount <= work.pools.get(pool, 0) for pool, amount in policy.pools.items()):
             raise DocumentError("a task takes more of a pool than the pool has")
+
+
+def _is_at_or_above(directory: bytes, path: bytes) -> bool:
+    """Return whether a directory is a path or above it. True for an empty directory."""
+    return not directory or path == directory or path.startswith(directory.rstrip(b"/") + b"/")

@@ -22,6 +22,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     - `said`: the command's report (CommandReport). It has no effect on scheduling.
     - `until_ns`: the time (wall clock) until which a command waits if the reason is `limited`.
     - `is_final`: the failure is not retried.
+    - `changes`: the digest of the change set of an attempt in a tree of its own, or empty.
     """
 
     item: int
@@ -34,6 +35,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     said: CommandReport | None = None
     until_ns: int = 0
     is_final: bool = False
+    changes: Digest = Digest("")
 
 
 class OutcomesConcluded(msgspec.Struct, frozen=True):

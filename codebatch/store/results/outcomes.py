@@ -88,6 +88,7 @@ def attempt_outcome(
     report: CommandReport | None = None,
     until_ns: int = 0,
     is_final: bool = False,
+    changes: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
 ) -> EncodedOutcome:
     """Return the outcome of an attempt of a command. It has no records and no bytes."""
     outcome = TaskOutcome(
@@ -102,6 +103,7 @@ def attempt_outcome(
         result=report,
         until_ns=until_ns,
         is_final=is_final,
+        changes=changes,
     )
     return EncodedOutcome(outcome, b"", b"")
 

@@ -104,6 +104,7 @@ class AttemptReader:
                     said=outcome.result,
                     until_ns=outcome.until_ns,
                     is_final=outcome.is_final,
+                    changes=outcome.changes,
                 )
             )
         return conclusions
