@@ -56,6 +56,9 @@ _GIT_ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": "67108864",
     "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
+# The variables that make git ignore the settings of the user, and the user's variables that they replace.
+_NO_USER_SETTINGS = ("GIT_ATTR_NOSYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL")
+_USER_VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG")
 # For this query, git reads only its index.
 _INDEX_SECONDS_MAX = 30.0
 # Interval in seconds at which a process that waits for git tests whether git is blocked.
@@ -208,15 +211,17 @@ def start_git(
     *,
     is_top: bool,
     input_descriptor: int = subprocess.DEVNULL,
+    has_user_settings: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start git in a directory, without settings of the user and without dangerous settings of the repository.
 
     The caller must call `end_git`. Raises GitError.
 
-    `input_descriptor` is the file descriptor for standard input. By default there is no input.
+    `input_descriptor` is the file descriptor for standard input. By default there is no input. With
+    `has_user_settings`, git reads the settings of the user too, which name the author of commits.
     """
     settings = [part for setting in _GIT_SETTINGS for part in ("-c", setting)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _GIT_ENVIRONMENT
+    environment = _git_environment(has_user_settings=has_user_settings)
     # The repository is named explicitly. So if it is broken, git reports an error and does not search the parent
     # directories. Also, `core.worktree` and the owner of the directory have no effect.
     where = ["--git-dir=.git", "--work-tree=."] if is_top else []
@@ -236,6 +241,15 @@ def start_git(
     return process
 
 
+def _git_environment(*, has_user_settings: bool) -> dict[str, str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _GIT_ENVIRONMENT
+    if has_user_settings:
+        for name in _NO_USER_SETTINGS:
+            del environment[name]
+        environment |= {name: value for name, value in os.environ.items() if name.startswith(_USER_VARIABLES)}
+    return environment
+
+
 def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
     """Wait at most `seconds` until git ends.
 
@@ -245,7 +259,7 @@ def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes,
     """
     output, errors = _wait_and_read(process, running_ns() + round(seconds * 1e9))
     if process.returncode != 0:
-        raise GitError(_first_line(errors) or f"git ended with status {process.returncode}")
+        raise GitError(first_error_line(errors) or f"git ended with status {process.returncode}")
     return output, errors
 
 
@@ -296,7 +310,7 @@ def _check_names(names: bytes) -> bytes:
     return names
 
 
-def _first_line(errors: bytes) -> str:
+def first_error_line(errors: bytes) -> str:
     """Return the first line of git's error message. If this line ends with a colon, also return the next line."""
     first, *other_lines = errors.decode("utf-8", "replace").strip().split("\n")
     more = f" {other_lines[0].strip()}" if first.endswith(":") and other_lines else ""

@@ -4,13 +4,17 @@ Everything is checked before anything is written (checks.py). Then each new cont
 the directory of its file, and all of them are made durable at once. At last each file is checked again, and replaced by
 one rename. So each file has its old or its new content at all times, also after a power loss. If `apply` is killed,
 the same call completes it: files that already have the new content count as applied, and temporary files are removed.
+
+Files are deleted first. Then the directories that are empty by this are removed. So a file can take the place of a
+directory, or a directory that of a file. Missing directories are made with the temporary files. If a file is still in
+the place of a directory, the temporary file is in the directory above, and moves at the end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from codebatch.errors import InvalidInput, ObjectMissing, StoreInUse, StoreUnwritable
@@ -23,7 +27,13 @@ from codebatch.operations.changes.checks import (
     file_identity,
     missing_content_reason,
 )
-from codebatch.operations.changes.directories import PathRefused, TreeDirectories, has_name, new_temporary_name
+from codebatch.operations.changes.directories import (
+    PathRefused,
+    TreeDirectories,
+    directories_above,
+    has_name,
+    new_temporary_name,
+)
 from codebatch.operations.changes.file_writes import FileWrite
 from codebatch.system.files.os_errors import fix_hint
 from codebatch.system.files.tree_writer import TreeCalls
@@ -37,7 +47,7 @@ _DRY_REASON = "nothing is written with --dry-run"
 
 @dataclass(frozen=True, slots=True)
 class _StagedWrite:
-    """A checked write and the name of the temporary file that has its new content. None: the file is to be deleted."""
+    """A checked write and the path of the temporary file that has its new content. None: the file is to be deleted."""
 
     checked: CheckedWrite
     temporary: bytes | None
@@ -65,14 +75,19 @@ def apply_writes(
         raise InvalidInput(f"cannot open {display_path(root)}: {error.strerror}", hint=hint) from error
     try:
         _lock(calls, root, root_fd)
-        ordered = sorted(writes, key=lambda write: (write.path, write.task))
+        ordered = sorted(writes, key=lambda write: (write.after is not None, write.path, write.task))
         checked, outcomes = check_writes(calls, root_fd, ordered, contents, is_dry=is_dry)
         is_blocked = not is_partial and any(outcome.state == "refused" for outcome in outcomes)
         if is_dry or is_blocked:
             reason = _LEFT_OUT_REASON if is_blocked else _DRY_REASON
             outcomes += [FileOutcome(write=each.write, state="left_out", reason=reason) for each in checked]
         else:
-            outcomes += _TreeWriter(calls, root_fd, contents).write(checked, is_partial=is_partial)
+            possible = [
+                *(each.write for each in checked),
+                *(each.write for each in outcomes if each.state == "applied"),
+            ]
+            deleted = {write.path for write in possible if write.after is None}
+            outcomes += _TreeWriter(calls, root_fd, contents, deleted).write(checked, is_partial=is_partial)
     finally:
         calls.close(root_fd)
     return sorted(outcomes, key=lambda outcome: (outcome.write.path, outcome.write.task))
@@ -96,15 +111,18 @@ def _lock(calls: TreeCalls, root: bytes, root_fd: int) -> None:
 class _TreeWriter:
     """Writes of one call of `apply_writes`: temporary files, and the outcomes of files."""
 
-    def __init__(self, calls: TreeCalls, root: int, contents: ContentReader) -> None:
+    def __init__(self, calls: TreeCalls, root: int, contents: ContentReader, deleted: Set[bytes]) -> None:
+        """`deleted` are the paths of the files that are deleted now, or were before."""
         self._calls = calls
         self._directories = TreeDirectories(calls, root)
         self._contents = contents
+        self._deleted = deleted
         self._staged: list[_StagedWrite] = []
         self._outcomes: list[FileOutcome] = []
 
     def write(self, checked: Sequence[CheckedWrite], *, is_partial: bool) -> list[FileOutcome]:
-        """Do all writes and return their outcomes. Raises StoreUnwritable."""
+        """Do all writes, deletions first, and return their outcomes. Raises StoreUnwritable."""
+        emptied = directories_above(self._deleted)
         try:
             for each in checked:
                 self._stage(each)
@@ -116,12 +134,17 @@ class _TreeWriter:
                 return self._outcomes
             if self._staged:
                 self._calls.sync()
+            self._directories.close()
+            while self._staged and self._staged[0].temporary is None:
+                self._finish(self._staged.pop(0))
+            self._directories.remove_empty(emptied)
             while self._staged:
                 self._finish(self._staged[0])
                 self._staged.pop(0)
             return self._outcomes
         finally:
             self._remove_temporary_files()
+            self._directories.remove_empty(self._directories.made)
             self._directories.close()
 
     def _stage(self, checked: CheckedWrite) -> None:
@@ -131,29 +154,33 @@ class _TreeWriter:
             self._staged.append(_StagedWrite(checked, None))
             return
         try:
-            directory = self._directories.open_parent(write.path)
             content = self._contents.read(write.after)
+            directory, prefix = self._open_temporary_directory(checked)
+            temporary = new_temporary_name()
+            self._staged.append(_StagedWrite(checked, prefix + temporary))
+            self._write_temporary_file(checked, directory, temporary, content)
         except ObjectMissing:
             self._refuse(write, missing_content_reason(write.after))
-            return
-        except PathRefused as error:
-            self._refuse(write, error.reason)
-            return
-        temporary = new_temporary_name()
-        self._staged.append(_StagedWrite(checked, temporary))
-        try:
-            self._write_temporary_file(checked, directory, temporary, content)
-        except PathRefused as error:
-            self._staged.pop()
-            self._remove(directory, temporary)
-            self._refuse(write, error.reason)
+        except (PathRefused, FileNotFoundError) as error:
+            if self._staged and self._staged[-1].checked is checked:
+                self._remove_staged(self._staged.pop())
+            # Without a reason, another process has removed the directory.
+            self._refuse(write, error.reason if isinstance(error, PathRefused) else _CHANGED_REASON)
         except OSError as error:
             raise StoreUnwritable(
                 f"cannot write {display_path(write.path)}: {error.strerror}; no file was changed",
                 hint=f"{fix_hint(error)}, then run the same command again",
             ) from error
 
+    def _open_temporary_directory(self, checked: CheckedWrite) -> tuple[int, bytes]:
+        """Return the open directory for the temporary file of a write, and its path with a slash."""
+        is_new = checked.identity is None
+        return self._directories.open_nearest(checked.write.path, self._deleted if is_new else (), make=is_new)
+
     def _write_temporary_file(self, checked: CheckedWrite, directory: int, temporary: bytes, content: bytes) -> None:
+        if checked.write.is_link:
+            self._calls.symlink(directory, content, temporary)
+            return
         is_new = checked.identity is None
         fd = self._calls.create(directory, temporary, checked.mode if is_new else _PRIVATE_MODE)
         try:
@@ -182,16 +209,16 @@ class _TreeWriter:
         checked = staged.checked
         name = checked.write.path.rpartition(b"/")[2]
         try:
-            directory = self._directories.open_parent(checked.write.path)
+            directory = self._directories.open_parent(checked.write.path, make=checked.identity is None)
             if checked.identity is None:
                 assert staged.temporary is not None, "a file that does not exist is not deleted"
-                self._create(directory, staged.temporary, name)
+                self._create(staged.temporary, directory, name)
             elif file_identity(self._calls.status(directory, name)) != checked.identity:
                 raise PathRefused(_CHANGED_REASON)
             elif staged.temporary is None:
                 self._calls.unlink(directory, name)
             else:
-                self._calls.rename(directory, staged.temporary, name)
+                self._calls.rename(directory, staged.temporary.rpartition(b"/")[2], directory, name)
         except PathRefused as error:
             self._remove_staged(staged)
             self._refuse(checked.write, error.reason)
@@ -204,10 +231,12 @@ class _TreeWriter:
         else:
             self._outcomes.append(FileOutcome(write=checked.write, state="written"))
 
-    def _create(self, directory: int, temporary: bytes, name: bytes) -> None:
-        """Give a temporary file its name, unless a file has this name by now."""
+    def _create(self, path: bytes, directory: int, name: bytes) -> None:
+        """Give the temporary file at a path its name in an open directory, unless a file has this name by now."""
+        temporary = path.rpartition(b"/")[2]
+        source = self._directories.open_above(path)
         try:
-            self._calls.link(directory, temporary, name)
+            self._calls.link(source, temporary, directory, name)
         except FileExistsError as error:
             raise PathRefused("a file of this name was created while apply was running") from error
         except OSError as error:
@@ -216,9 +245,9 @@ class _TreeWriter:
                 raise
             if has_name(self._calls, directory, name):
                 raise PathRefused("a file of this name was created while apply was running") from error
-            self._calls.rename(directory, temporary, name)
+            self._calls.rename(source, temporary, directory, name)
         else:
-            self._calls.unlink(directory, temporary)
+            self._calls.unlink(source, temporary)
 
     def _refuse(self, write: FileWrite, reason: str) -> None:
         self._outcomes.append(FileOutcome(write=write, state="refused", reason=reason))
@@ -230,8 +259,5 @@ class _TreeWriter:
     def _remove_staged(self, staged: _StagedWrite) -> None:
         if staged.temporary is not None:
             with contextlib.suppress(PathRefused, OSError):
-                self._remove(self._directories.open_parent(staged.checked.write.path), staged.temporary)
-
-    def _remove(self, directory: int, temporary: bytes) -> None:
-        with contextlib.suppress(OSError):
-            self._calls.unlink(directory, temporary)
+                directory = self._directories.open_parent(staged.temporary)
+                self._calls.unlink(directory, staged.temporary.rpartition(b"/")[2])

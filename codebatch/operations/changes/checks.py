@@ -16,18 +16,20 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from codebatch.errors import ObjectMissing
-from codebatch.model.digest import Digest
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import is_safe_path
 from codebatch.model.text.quantities import human_bytes
 from codebatch.operations.changes.directories import (
     PathRefused,
     TreeDirectories,
+    directories_above,
     has_name,
     has_reserved_name,
     is_own_file,
     remove_temporary_files,
 )
 from codebatch.operations.changes.file_writes import FileWrite
+from codebatch.operations.changes.link_targets import LINK_TARGET_BYTES_MAX, existing_target_reason
 from codebatch.system.files.tree_writer import TreeCalls
 
 _READ_BYTES = 1 << 20
@@ -53,12 +55,13 @@ class FileOutcome:
     """The result of one write.
 
     `applied`: the file already had the new content. `left_out`: it can be written, but was not. `reason` says why a
-    file was left out or refused. Otherwise it is empty.
+    file was left out or refused. Otherwise it is empty. `is_gated`: a gate refuses the change, so it was left out.
     """
 
     write: FileWrite
     state: FileState
     reason: str = ""
+    is_gated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +83,20 @@ class CheckedWrite:
     - `mode`: the permissions of the new file, before the umask applies to a created file.
     - `size`: the number of bytes of the new file.
     - `device`: the number of its file system.
+    - `nearest`: the path of the nearest directory above it that exists, with a slash. The root is empty.
     """
 
     write: FileWrite
+    nearest: bytes
     identity: FileIdentity | None
     mode: int
     size: int
     device: int
+
+    @property
+    def new_directories(self) -> set[bytes]:
+        """The paths of the directories above the file that are to be made."""
+        return {path for path in directories_above([self.write.path]) if len(path) >= len(self.nearest)}
 
 
 def file_identity(status: os.stat_result) -> FileIdentity:
@@ -97,12 +107,12 @@ def file_identity(status: os.stat_result) -> FileIdentity:
 def check_writes(
     calls: TreeCalls, root: int, writes: Sequence[FileWrite], contents: ContentReader, *, is_dry: bool
 ) -> tuple[list[CheckedWrite], list[FileOutcome]]:
-    """Check writes, which are sorted by path. Return those to do, and the outcomes of the others.
+    """Check writes, of which deletions come first, sorted by path. Return those to do, and the outcomes of the others.
 
     Unless `is_dry` is set, temporary files that a killed `apply` left are removed from the directories of the files.
     """
     directories = TreeDirectories(calls, root)
-    checker = _WriteChecker(calls, directories, contents, is_dry=is_dry)
+    checker = _WriteChecker(calls, directories, contents, writes, is_dry=is_dry)
     times = Counter(write.path for write in writes)
     checked: list[CheckedWrite] = []
     outcomes: list[FileOutcome] = []
@@ -139,46 +149,91 @@ def check_writes(
 
 class _WriteChecker:
     def __init__(
-        self, calls: TreeCalls, directories: TreeDirectories, contents: ContentReader, *, is_dry: bool
+        self,
+        calls: TreeCalls,
+        directories: TreeDirectories,
+        contents: ContentReader,
+        writes: Iterable[FileWrite],
+        *,
+        is_dry: bool,
     ) -> None:
         self._calls = calls
         self._directories = directories
         self._contents = contents
         self._is_dry = is_dry
         self._last_directory: bytes | None = None
+        self._new = {write.path for write in writes if write.after is not None}
+        self._above_new = directories_above(self._new)
+        # Deletions that passed, or that are done already, and the directories above them.
+        self._deleted: set[bytes] = set()
+        self._above_deleted: set[bytes] = set()
 
     def check(self, write: FileWrite) -> CheckedWrite | None:
         """Return the write if it can be done, or None if the file already has the new content.
 
-        Raises PathRefused or OSError otherwise.
+        Raises PathRefused or OSError otherwise. Deletions must be checked first.
         """
+        checked = self._check(write)
+        if write.after is None:
+            self._deleted.add(write.path)
+            self._above_deleted |= directories_above([write.path])
+        return checked
+
+    def _check(self, write: FileWrite) -> CheckedWrite | None:
         if not is_safe_path(write.path):
             raise PathRefused("the path leads out of the tree")
         if has_reserved_name(write.path):
             raise PathRefused("the path belongs to git or codebatch")
-        if write.is_link:
-            raise PathRefused("it is a symbolic link, and apply writes only regular files")
-        directory = self._directories.open_parent(write.path)
-        above, _, name = write.path.rpartition(b"/")
-        if above != self._last_directory:
-            self._last_directory = above
+        directory, nearest = self._open_nearest(write)
+        if nearest != self._last_directory:
+            self._last_directory = nearest
             if not self._is_dry:
                 with contextlib.suppress(OSError):  # A directory that cannot be changed is refused below.
                     remove_temporary_files(self._calls, directory)
+        above, slash, name = write.path.rpartition(b"/")
+        if nearest != above + slash:
+            return self._check_missing(write, directory, nearest)
         try:
             status = self._calls.status(directory, name)
         except FileNotFoundError:
-            return self._check_missing(write, directory)
+            return self._check_missing(write, directory, nearest)
+        if stat.S_ISDIR(status.st_mode) and self._is_replaced_directory(write):
+            return self._check_missing(write, self._directories.open_parent(write.path), nearest)
         return self._check_existing(write, directory, name, status)
 
-    def _check_missing(self, write: FileWrite, directory: int) -> CheckedWrite | None:
+    def _open_nearest(self, write: FileWrite) -> tuple[int, bytes]:
+        """Return the open directory of a file, or the nearest one if it is to be made or removed, with its path."""
+        if write.after is None:
+            return self._directories.open_nearest(write.path, self._new)
+        if write.before is None:
+            return self._directories.open_nearest(write.path, self._deleted)
+        return self._directories.open_parent(write.path), write.path[: write.path.rfind(b"/") + 1]
+
+    def _is_replaced_directory(self, write: FileWrite) -> bool:
+        """Return whether a directory in the place of a file is there because of the changes, or will be removed.
+
+        Raises PathRefused if it has other files than those that are deleted.
+        """
+        if write.after is None:
+            return write.path in self._above_new
+        if write.before is not None or write.path not in self._above_deleted:
+            return False
+        if not self._directories.has_only(write.path, self._deleted, self._above_deleted):
+            raise PathRefused("a directory of this name has files that are not deleted")
+        return True
+
+    def _check_missing(self, write: FileWrite, directory: int, nearest: bytes) -> CheckedWrite | None:
         if write.after is None:
             return None
         if write.before is not None:
             raise PathRefused("the file does not exist")
+        if write.path in self._above_new:
+            raise PathRefused("another change of the batch needs a directory of this name")
         self._refuse(directory, [])
+        self._check_target(write)
         return CheckedWrite(
             write=write,
+            nearest=nearest,
             identity=None,
             mode=_READABLE_BITS | 0o222 | (_EXECUTABLE_BITS if write.executable else 0),
             size=self._new_size(write.after),
@@ -188,10 +243,17 @@ class _WriteChecker:
     def _check_existing(
         self, write: FileWrite, directory: int, name: bytes, status: os.stat_result
     ) -> CheckedWrite | None:
-        if not stat.S_ISREG(status.st_mode):
-            raise PathRefused("it is not a regular file")
-        status, digest = self._read_digest(directory, name)
-        if digest == write.after and write.executable in (None, bool(status.st_mode & stat.S_IXUSR)):
+        if write.is_link:
+            if not stat.S_ISLNK(status.st_mode):
+                raise PathRefused("it is not a symbolic link")
+            digest = digest_bytes(self._calls.read_link(directory, name))
+            has_mode = True
+        else:
+            if not stat.S_ISREG(status.st_mode):
+                raise PathRefused("it is not a regular file")
+            status, digest = self._read_digest(directory, name)
+            has_mode = write.executable in (None, bool(status.st_mode & stat.S_IXUSR))
+        if digest == write.after and has_mode:
             return None
         if write.before is None:
             raise PathRefused("the file already exists")
@@ -202,11 +264,13 @@ class _WriteChecker:
             reasons.append("it belongs to another user")
         if status.st_nlink > 1:
             reasons.append("it has several hard links")
-        if not (status.st_mode & stat.S_IWUSR and self._calls.can_write(directory, name)):
+        if not write.is_link and not (status.st_mode & stat.S_IWUSR and self._calls.can_write(directory, name)):
             reasons.append("it is read-only")
         self._refuse(directory, reasons)
+        self._check_target(write)
         return CheckedWrite(
             write=write,
+            nearest=write.path[: write.path.rfind(b"/") + 1],
             identity=file_identity(status),
             mode=_new_mode(status.st_mode, write.executable),
             size=0 if write.after is None else self._new_size(write.after),
@@ -225,6 +289,19 @@ class _WriteChecker:
             return self._contents.size(digest)
         except ObjectMissing as error:
             raise PathRefused(missing_content_reason(digest)) from error
+
+    def _check_target(self, write: FileWrite) -> None:
+        """Raise PathRefused if a new link would lead out of the tree."""
+        if not write.is_link or write.after is None:
+            return
+        is_long = self._new_size(write.after) > LINK_TARGET_BYTES_MAX
+        try:
+            target = b"" if is_long else self._contents.read(write.after)
+        except ObjectMissing as error:
+            raise PathRefused(missing_content_reason(write.after)) from error
+        reason = existing_target_reason(self._calls, self._directories.root, write.path, target)
+        if reason is not None:
+            raise PathRefused(reason)
 
     def _read_digest(self, directory: int, name: bytes) -> tuple[os.stat_result, Digest]:
         """Return the status and the digest of a file. The status was read first, so a later write makes it differ."""
@@ -264,9 +341,10 @@ def _space_reasons(calls: TreeCalls, directories: TreeDirectories, checked: Iter
             by_device[each.device].append(each)
     reasons: dict[bytes, str] = {}
     for group in by_device.values():
-        needed = sum(-(-each.size // _BLOCK_BYTES) * _BLOCK_BYTES for each in group)
+        blocks = sum(-(-each.size // _BLOCK_BYTES) for each in group)
+        needed = (blocks + len({path for each in group for path in each.new_directories})) * _BLOCK_BYTES
         try:
-            free = calls.free_bytes(directories.open_parent(group[0].write.path))
+            free = calls.free_bytes(directories.open_parent(group[0].nearest))
         except (OSError, PathRefused):
             free = 0
         if needed > free:
@@ -292,19 +370,24 @@ def _same_file_reasons(checked: Iterable[CheckedWrite]) -> dict[bytes, str]:
 def _equal_name_reasons(
     calls: TreeCalls, directories: TreeDirectories, checked: Iterable[CheckedWrite]
 ) -> dict[bytes, str]:
-    """Return a reason for each file to be created that another one would replace, on a file system without case."""
-    by_name: dict[str, list[bytes]] = defaultdict(list)
+    """Return a reason for each file to be created whose name, or that of a new directory above it, is ambiguous.
+
+    It is ambiguous if it is equal to another new name on a file system without case.
+    """
+    by_name: dict[str, dict[bytes, list[CheckedWrite]]] = defaultdict(dict)
     for each in checked:
         if each.identity is None:
-            by_name[_folded(each.write.path)].append(each.write.path)
+            for path in (each.write.path, *each.new_directories):
+                by_name[_folded(path)].setdefault(path, []).append(each)
     reasons: dict[bytes, str] = {}
-    for paths in (paths for paths in by_name.values() if len(paths) > 1):
+    for files in ([*by_path.values()] for by_path in by_name.values() if len(by_path) > 1):
         try:
-            ignores_case = _ignores_case(calls, directories.open_parent(paths[0]))
+            ignores_case = _ignores_case(calls, directories.open_parent(files[0][0].nearest))
         except (OSError, PathRefused):
             ignores_case = True
         if ignores_case:
-            reasons |= dict.fromkeys(paths, "another path of the batch is equal if case is ignored, as here")
+            reason = "another path of the batch is equal if case is ignored, as here"
+            reasons |= {each.write.path: reason for group in files for each in group}
     return reasons
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import stat
 import unicodedata
 import uuid
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from codebatch.model.entry import display_path
 from codebatch.store import layout
@@ -33,22 +34,33 @@ class PathRefused(Exception):
         self.reason = reason
 
 
+class _DirectoryAbsent(PathRefused):
+    """A path above a file with no directory there. `is_free`: nothing else is there either."""
+
+    def __init__(self, path: bytes, reason: str, *, is_free: bool) -> None:
+        super().__init__(reason)
+        self.path = path
+        self.is_free = is_free
+
+
 class TreeDirectories:
     """Open directories below the root of a tree: those above the last file that was reached.
 
     Reaching files in path order opens each directory once. `root` is an open descriptor of the root. The caller closes
-    it.
+    it. `made` has the paths of the directories that were made.
     """
 
     def __init__(self, calls: TreeCalls, root: int) -> None:
         self._calls = calls
-        self._root = root
+        self.root = root
+        self.made: list[bytes] = []
         self._opened: list[tuple[bytes, int]] = []
 
-    def open_parent(self, path: bytes) -> int:
+    def open_parent(self, path: bytes, *, make: bool = False) -> int:
         """Return the open directory that contains a file. It stays open until a file elsewhere is reached.
 
-        Raises PathRefused if a directory above the file is not a directory of this tree.
+        With `make`, missing directories are made. Raises PathRefused if a directory above the file is not a directory
+        of this tree, and OSError if it cannot be made.
         """
         *names, _ = path.split(b"/")
         shared = 0
@@ -56,21 +68,66 @@ class TreeDirectories:
             shared += 1
         self._close_below(shared)
         for depth in range(shared, len(names)):
-            self._open_next(names[: depth + 1])
-        return self._opened[-1][1] if self._opened else self._root
+            self._open_next(names[: depth + 1], make=make)
+        return self._last()
+
+    def open_nearest(self, path: bytes, replaced: Container[bytes], *, make: bool = False) -> tuple[int, bytes]:
+        """Return the open directory that is nearest to a file, and its path with a slash (the root: empty).
+
+        This is the directory that contains the file, or if that is missing, the nearest one above. Files and links at
+        the paths `replaced` count as missing directories, which are not made. Raises the errors of `open_parent`.
+        """
+        try:
+            return self.open_parent(path, make=make), path[: path.rfind(b"/") + 1]
+        except _DirectoryAbsent as error:
+            if not error.is_free and error.path not in replaced:
+                raise
+            return self._last(), b"".join(name + b"/" for name, _ in self._opened)
+
+    def open_above(self, path: bytes) -> int:
+        """Return the open directory that contains a file and is above the last file that was reached."""
+        depth = path.count(b"/")
+        return self._opened[depth - 1][1] if depth else self.root
+
+    def has_only(self, path: bytes, files: Container[bytes], directories: Container[bytes]) -> bool:
+        """Return whether a directory has no entries except those at given paths. Raises PathRefused, OSError."""
+        prefix = path + b"/"
+        directory = self.open_parent(prefix)
+        below = []
+        for name in self._calls.names(directory):
+            if prefix + name in directories and stat.S_ISDIR(self._calls.status(directory, name).st_mode):
+                below.append(prefix + name)
+            elif prefix + name not in files:
+                return False
+        return all(self.has_only(each, files, directories) for each in below)
+
+    def remove_empty(self, paths: Iterable[bytes]) -> None:
+        """Remove those of some directories that are empty, or become empty by this. Errors are ignored."""
+        for path in sorted({*paths}, reverse=True):
+            with contextlib.suppress(PathRefused, OSError):
+                self._calls.rmdir(self.open_parent(path), path.rpartition(b"/")[2])
 
     def close(self) -> None:
         """Close all directories except the root."""
         self._close_below(0)
 
-    def _open_next(self, names: Sequence[bytes]) -> None:
-        parent = self._opened[-1][1] if self._opened else self._root
-        shown = display_path(b"/".join(names))
+    def _last(self) -> int:
+        return self._opened[-1][1] if self._opened else self.root
+
+    def _open_next(self, names: Sequence[bytes], *, make: bool) -> None:
+        parent, path = self._last(), b"/".join(names)
+        shown = display_path(path)
+        if make and not has_name(self._calls, parent, names[-1]):
+            with contextlib.suppress(FileExistsError):
+                self._calls.mkdir(parent, names[-1])
+                self.made.append(path)
         try:
             directory = self._calls.open_directory(parent, names[-1])
         except OSError as error:
-            reason = _NO_DIRECTORY_REASONS.get(error.errno or 0, f"cannot be opened: {error.strerror}")
-            raise PathRefused(f"directory {shown} {reason}") from error
+            if error.errno not in _NO_DIRECTORY_REASONS:
+                raise PathRefused(f"directory {shown} cannot be opened: {error.strerror}") from error
+            reason = f"directory {shown} {_NO_DIRECTORY_REASONS[error.errno]}"
+            raise _DirectoryAbsent(path, reason, is_free=error.errno == errno.ENOENT) from error
         self._opened.append((names[-1], directory))
         try:
             is_repository = has_name(self._calls, directory, b".git") or all(
@@ -86,6 +143,17 @@ class TreeDirectories:
     def _close_below(self, depth: int) -> None:
         while len(self._opened) > depth:
             self._calls.close(self._opened.pop()[1])
+
+
+def directories_above(paths: Iterable[bytes]) -> set[bytes]:
+    """Return the paths of all directories above some files, except the root."""
+    above: set[bytes] = set()
+    for path in paths:
+        directory = path.rpartition(b"/")[0]
+        while directory and directory not in above:
+            above.add(directory)
+            directory = directory.rpartition(b"/")[0]
+    return above
 
 
 def has_reserved_name(path: bytes) -> bool:
@@ -116,8 +184,8 @@ def remove_temporary_files(calls: TreeCalls, directory: int) -> None:
 
 
 def is_own_file(status: os.stat_result) -> bool:
-    """Return whether an entry is a regular file of this user."""
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    """Return whether an entry is a regular file or a symbolic link of this user."""
+    return (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)) and status.st_uid == os.geteuid()
 
 
 def has_name(calls: TreeCalls, directory: int, name: bytes) -> bool:

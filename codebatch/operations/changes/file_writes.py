@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from codebatch.errors import InvalidInput
@@ -31,26 +31,17 @@ class FileWrite:
     is_link: bool = False
 
 
-def plan_writes(
-    proposed: Iterable[ProposedChange], executable_before: Mapping[bytes, bool], *, is_reversed: bool = False
-) -> list[FileWrite]:
-    """Return the writes of changes, sorted by path.
-
-    `executable_before` maps the path of each changed file to whether the file was executable. If `is_reversed` is set,
-    return the writes that undo the changes.
-    """
-    writes = [
-        _plan_write(change.change, change.task, executable_before.get(change.change.path, False), is_reversed)
-        for change in proposed
-    ]
+def plan_writes(proposed: Iterable[ProposedChange], *, is_reversed: bool = False) -> list[FileWrite]:
+    """Return the writes of changes, sorted by path. If `is_reversed` is set, they undo the changes."""
+    writes = [_plan_write(change.change, change.task, is_reversed) for change in proposed]
     return sorted(writes, key=lambda write: (write.path, write.task))
 
 
-def _plan_write(change: TreeChange, task: str, was_executable: bool, is_reversed: bool) -> FileWrite:
+def _plan_write(change: TreeChange, task: str, is_reversed: bool) -> FileWrite:
     before, after = (change.after, change.before) if is_reversed else (change.before, change.after)
-    is_executable = was_executable if is_reversed else change.executable
+    is_executable = change.was_executable if is_reversed else change.executable
     # The mode of a file that exists before and after is only set if it is a part of the change.
-    keeps_mode = before is not None and change.executable == was_executable
+    keeps_mode = before is not None and change.executable == change.was_executable
     return FileWrite(
         path=change.path,
         task=task,

@@ -25,12 +25,21 @@ _SHORT_ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b
 
 
 def file_patch(
-    path: bytes, before: bytes | None, after: bytes | None, *, was_executable: bool, is_executable: bool
+    path: bytes,
+    before: bytes | None,
+    after: bytes | None,
+    *,
+    was_executable: bool,
+    is_executable: bool,
+    is_link: bool = False,
 ) -> bytes:
-    """Return the patch of one file. `before` and `after` are its contents, or None if the file does not exist then."""
+    """Return the patch of one file. `before` and `after` are its contents, or None if the file does not exist then.
+
+    With `is_link`, it is a symbolic link, whose content is its target.
+    """
     old_name, new_name = quoted_path(b"a/" + path), quoted_path(b"b/" + path)
     head = [b"diff --git %b %b\n" % (old_name, new_name)]
-    old_mode, new_mode = _file_mode(was_executable), _file_mode(is_executable)
+    old_mode, new_mode = (_file_mode(is_executable, is_link) for is_executable in (was_executable, is_executable))
     mode_of_both = b""
     if before is None:
         head.append(b"new file mode %b\n" % new_mode)
@@ -69,7 +78,9 @@ def _header_name(name: bytes) -> bytes:
     return name + b"\t" if b" " in name else name
 
 
-def _file_mode(is_executable: bool) -> bytes:
+def _file_mode(is_executable: bool, is_link: bool) -> bytes:
+    if is_link:
+        return b"120000"
     return b"100755" if is_executable else b"100644"
 
 
@@ -94,10 +105,22 @@ def _binary_hunk(content: bytes) -> Iterator[bytes]:
     yield b"\n"
 
 
+def iter_text_edits(old: bytes, new: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the lines of each edit that makes the new text from the old one: the removed and the added lines."""
+    old_lines, new_lines = _split_lines(old), _split_lines(new)
+    for old_start, old_end, new_start, new_end in _pair_edits(old_lines, new_lines):
+        yield b"".join(old_lines[old_start:old_end]), b"".join(new_lines[new_start:new_end])
+
+
+def _pair_edits(old_lines: list[bytes], new_lines: list[bytes]) -> Iterator[_Edit]:
+    old_text = SplitText(old_lines, sum(map(len, old_lines)))
+    new_text = SplitText(new_lines, sum(map(len, new_lines)))
+    return _iter_edits(pair_lines(old_text, new_text), len(new_lines))
+
+
 def _iter_hunks(old: bytes, new: bytes) -> Iterator[bytes]:
     old_lines, new_lines = _split_lines(old), _split_lines(new)
-    pairs = pair_lines(SplitText(old_lines, len(old)), SplitText(new_lines, len(new)))
-    edits = list(_iter_edits(pairs, len(new_lines)))
+    edits = list(_pair_edits(old_lines, new_lines))
     start = 0
     while start < len(edits):
         end = start + 1

@@ -23,7 +23,7 @@ _PRIVILEGE_ATTRIBUTES = frozenset({"security.capability"})
 
 
 class TreeCalls(Protocol):
-    """System calls on a tree.
+    """System calls on a tree. It has many methods: one for each system call.
 
     Every method raises OSError as the system does. New descriptors are close-on-exec.
     """
@@ -39,6 +39,12 @@ class TreeCalls(Protocol):
 
     def create(self, directory: int, name: bytes, mode: int) -> int:
         """Create a file for writing. If the name exists, even as a link, raise FileExistsError. The umask applies."""
+
+    def symlink(self, directory: int, target: bytes, name: bytes) -> None:
+        """symlink(2). If the name exists, raise FileExistsError."""
+
+    def read_link(self, directory: int, name: bytes) -> bytes:
+        """readlink(2)."""
 
     def close(self, fd: int) -> None:
         """close(2)."""
@@ -71,14 +77,20 @@ class TreeCalls(Protocol):
         cannot be set, the group gets no permissions. Times are not copied.
         """
 
-    def rename(self, directory: int, source: bytes, target: bytes) -> None:
-        """rename(2) within a directory."""
+    def rename(self, source_directory: int, source: bytes, directory: int, target: bytes) -> None:
+        """rename(2) of a file."""
 
-    def link(self, directory: int, source: bytes, target: bytes) -> None:
-        """link(2) within a directory. If `target` exists, raise FileExistsError."""
+    def link(self, source_directory: int, source: bytes, directory: int, target: bytes) -> None:
+        """link(2). If `target` exists, raise FileExistsError."""
 
     def unlink(self, directory: int, name: bytes) -> None:
         """unlink(2)."""
+
+    def mkdir(self, directory: int, name: bytes) -> None:
+        """Make a directory. If the name exists, even as a link, raise FileExistsError. The umask applies."""
+
+    def rmdir(self, directory: int, name: bytes) -> None:
+        """rmdir(2): remove an empty directory. A symbolic link is an error."""
 
     def sync(self) -> None:
         """sync(2): everything that was written is on disk on return."""
@@ -107,6 +119,12 @@ class RealTreeCalls:
 
     def create(self, directory: int, name: bytes, mode: int) -> int:
         return os.open(name, _CREATE_FLAGS, mode & _PERMISSION_BITS, dir_fd=directory)
+
+    def symlink(self, directory: int, target: bytes, name: bytes) -> None:
+        os.symlink(target, name, dir_fd=directory)
+
+    def read_link(self, directory: int, name: bytes) -> bytes:
+        return os.readlink(name, dir_fd=directory)
 
     def names(self, directory: int) -> list[bytes]:
         with os.scandir(directory) as entries:
@@ -137,14 +155,20 @@ class RealTreeCalls:
                         os.setxattr(target, name, os.getxattr(source, name))
         os.fchmod(target, mode & _PERMISSION_BITS)
 
-    def rename(self, directory: int, source: bytes, target: bytes) -> None:
-        os.rename(source, target, src_dir_fd=directory, dst_dir_fd=directory)
+    def rename(self, source_directory: int, source: bytes, directory: int, target: bytes) -> None:
+        os.rename(source, target, src_dir_fd=source_directory, dst_dir_fd=directory)
 
-    def link(self, directory: int, source: bytes, target: bytes) -> None:
-        os.link(source, target, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    def link(self, source_directory: int, source: bytes, directory: int, target: bytes) -> None:
+        os.link(source, target, src_dir_fd=source_directory, dst_dir_fd=directory, follow_symlinks=False)
 
     def unlink(self, directory: int, name: bytes) -> None:
         os.unlink(name, dir_fd=directory)
+
+    def mkdir(self, directory: int, name: bytes) -> None:
+        os.mkdir(name, dir_fd=directory)
+
+    def rmdir(self, directory: int, name: bytes) -> None:
+        os.rmdir(name, dir_fd=directory)
 
     def try_lock(self, fd: int) -> bool:
         try:
