@@ -17,10 +17,17 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.command_table import CommandTaskLocation
+from codebatch.model.command_table import CommandTaskLocation, TaskLocation
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
-from codebatch.model.task import PIPELINES, CustomTaskLocation, JsonValue, SnapshotView, TaskDescription
+from codebatch.model.task import (
+    PIPELINES,
+    CustomTaskLocation,
+    JsonValue,
+    RewriteTaskLocation,
+    SnapshotView,
+    TaskDescription,
+)
 from codebatch.plugins.command_tasks import resolve_commands
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, load_custom_task, read_custom_task_source
@@ -28,8 +35,6 @@ from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, load_cust
 ENTRY_POINT_GROUP = "codebatch.tasks"
 REUSE_IS_OFF = "reuse = false"
 _BUILT_IN_PREFIX = "codebatch_workers.tasks:"
-
-TaskLocation = CustomTaskLocation | CommandTaskLocation
 
 
 class IsolatedTaskLoader(Protocol):
@@ -52,6 +57,7 @@ class TaskCatalogue:
 
     - `custom_locations`: the locations of custom tasks.
     - `commands`: the tasks that call a program.
+    - `rewrites`: the tasks that consist of rewrites.
     - `watch`: the audit that records what custom tasks read while they are loaded, or None.
     - `import_names`: the names of imports in a batch (model/analysis/imports.py).
     - `isolated_loader`: the object that answers questions about tasks that this process must not import, or None if it
@@ -68,9 +74,12 @@ class TaskCatalogue:
     ) -> None:
         self.custom_locations: dict[str, CustomTaskLocation] = {}
         self.commands: dict[str, CommandTaskLocation] = {}
+        self.rewrites: dict[str, RewriteTaskLocation] = {}
         for name, location in (locations or {}).items():
             if isinstance(location, CommandTaskLocation):
                 self.commands[name] = location
+            elif isinstance(location, RewriteTaskLocation):
+                self.rewrites[name] = location
             else:
                 self.custom_locations[name] = location
         self.watch = watch
@@ -108,8 +117,8 @@ class TaskCatalogue:
 
     @property
     def locations(self) -> dict[str, TaskLocation]:
-        """The locations of custom tasks and of tasks that call a program."""
-        return {**self.custom_locations, **self.commands}
+        """The locations of all tasks that the configuration defines."""
+        return {**self.custom_locations, **self.commands, **self.rewrites}
 
     def look_up_commands(self, names: Iterable[str]) -> None:
         """Look up the programs of the tasks in `names` that call one, unless this has been done.

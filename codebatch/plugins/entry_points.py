@@ -29,6 +29,9 @@ from codebatch.system.files.regular_files import file_fingerprint
 
 _CACHED_DIGESTS_MAX = 4096
 
+REWRITES_DECLARATION = "codebatch_workers.tasks:REWRITES"
+"""The declaration of tasks that consist of rewrites. It has no entry point, because no task has its name."""
+
 _OWN_PACKAGES = ("codebatch", "codebatch_workers")
 
 # Parts of a line `Requires-Dist` (PEP 508): the name of the required distribution, and the condition of a requirement
@@ -55,6 +58,8 @@ def may_propose_changes(catalogue: TaskCatalogue, name: str) -> bool:
     For a custom task, its code decides; for an installed task, the kinds of records that it declares. Raises
     InvalidConfiguration.
     """
+    if name in catalogue.rewrites:
+        return True
     if name in catalogue.custom_locations:
         return catalogue.custom_source(name).may_change_files
     return catalogue.is_external(name) and "change" in describe_task(catalogue, name).records
@@ -73,6 +78,11 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
         custom_task = catalogue.custom_task(name)
         assert custom_task is not None
         return _add_inputs_of_parse(custom_task, load_declaration(catalogue, "parse"))
+    if name in catalogue.rewrites:
+        _reject_taken_name(catalogue, name)
+        module, _, attribute = REWRITES_DECLARATION.partition(":")
+        declaration: TaskDeclaration = getattr(importlib.import_module(module), attribute)
+        return replace(declaration, name=name)
     if name in catalogue.import_names and name not in catalogue.installed:
         return replace(load_declaration(catalogue, IMPORT_TASK), name=name)
     entry_point = catalogue.installed.get(name)

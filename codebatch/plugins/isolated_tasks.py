@@ -16,10 +16,11 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import InvalidConfiguration, TaskProcessFailed
+from codebatch.model.command_table import TaskLocation
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
 from codebatch.model.task import JsonValue, SnapshotView, TaskDescription
-from codebatch.plugins.catalogue import TaskCatalogue, TaskLocation
+from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import load_declaration
 from codebatch.plugins.settings import evaluate_context, prepare_settings, task_configuration, task_contexts
 from codebatch.plugins.user_tasks import exception_text

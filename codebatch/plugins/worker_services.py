@@ -118,6 +118,7 @@ class UseServices(Protocol):
         links_of: Callable[[str], Sequence[Edge]],
         files_with_name: Callable[[str], Collection[str]],
     ) -> ProjectUses: ...
+    def defined_names(self, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> frozenset[str]: ...
 
 
 class SourceServices(Protocol):

@@ -183,7 +183,10 @@ def test_project_task_that_changes_files_is_executed_after_the_parts(project: Co
 
 
 def test_task_commands_show_changes(project: CommandLine) -> None:
-    assert project("task", "try", "rename", "src/a.txt").lines == ["src/a.txt: change +1 -1 lines"]
+    tried = project("task", "try", "rename", "src/a.txt").lines
+    assert tried[0] == "src/a.txt: change +1 -1 lines"
+    assert tried[1].startswith("diff --git ")
+    assert project("task", "try", "rename", "src/e.txt").lines == []
     assert project("task", "test", "rename", "src").lines == ["rename: 5 files, 4 records, identical"]
     refused = project("task", "new", "x", "--change", "--command", "mypy", "--json", status=2)
     assert refused.error["message"] == "--change cannot be used with --command"
@@ -192,7 +195,7 @@ def test_task_commands_show_changes(project: CommandLine) -> None:
 def test_generated_transformation_ignores_its_own_files(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.txt", "to frobnicate\n")
     codebatch("task", "new", "my-change", "--change")
-    assert codebatch("task", "try", "my-change", "a.txt").lines == ["a.txt: change +1 -1 lines"]
+    assert codebatch("task", "try", "my-change", "a.txt").lines[-1] == "+to adjust"
     for path in ("tools/my_change.py", "tools/test_my_change.py"):
         assert "has no records" in codebatch("task", "try", "my-change", path).notes
 
@@ -214,3 +217,17 @@ def test_task_tests_return_the_changed_contents(tmp_path: Path) -> None:
     records = run_task(tmp_path / "worked", f"{task}:task", TREE)
     assert [type(record).__name__ for record in records] == ["FileChange"] * len(CHANGED)
     assert changed_files(tmp_path / "worked", records) == CHANGED
+
+
+def test_branch_is_based_on_the_commit_of_the_run(project: CommandLine) -> None:
+    project.shell("cd src; rm -rf .git; chmod 755 c.sh; git init -q -b main .; git add -A; git config user.name n")
+    project.shell("cd src; git config user.email n@n; git commit -qm m")
+    run(project)
+    project("apply", "--branch", "renamed")
+    for name, content in CHANGED.items():
+        shown = project.shell(f"git -C src show renamed:{name}", status=128 if content is None else 0).stdout
+        assert shown == (content or b"")
+    parent, main = project.shell("cd src; git status --porcelain; git rev-parse renamed^ main").lines
+    assert parent == main
+    project("apply")
+    assert project.shell("git -C src diff --exit-code --stat renamed").lines == []

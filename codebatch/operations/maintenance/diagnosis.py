@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from codebatch.errors import ObjectMissing, StoreError, UnknownId
@@ -17,6 +18,7 @@ from codebatch.index.build import build_generation
 from codebatch.index.generations import index_directory, index_hint
 from codebatch.index.read import open_index
 from codebatch.model.digest import Digest
+from codebatch.model.entry import SnapshotId
 from codebatch.model.text.quantities import count_text
 from codebatch.model.work.command import CommandId
 from codebatch.operations import ignore_note
@@ -40,6 +42,7 @@ from codebatch.store.results.shard_files import DAMAGE_HINT
 from codebatch.store.results.shard_survey import SampleChooser, ShardFault, ShardName, shard_names, survey_shard_files
 from codebatch.store.results.untrusted import load_untrusted
 from codebatch.store.snapshots.snapshots import load_snapshot, snapshot_ids
+from codebatch.store.work.applications import ApplicationStore
 from codebatch.store.work.attempts import AttemptReader, unreadable_last
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import read_command_ids, read_work
@@ -180,7 +183,7 @@ class _StoreInspection:
         required: dict[str, Path] = {}
         for batch in self.batches:
             with self._recording_damage(batch.root):
-                required.update(dict.fromkeys(iter_record_objects(batch), batch.root))
+                required.update(dict.fromkeys(iter_record_objects(self._store, batch), batch.root))
         for snapshot_id in self._snapshot_ids:
             path = self._store.root / layout.SNAPSHOTS / snapshot_id
             with self._recording_damage(path):
@@ -222,10 +225,23 @@ class _StoreInspection:
                 RequestStore(self._store.files, root).read()
             if is_work(batch):
                 with self._recording_damage(root):
-                    commands = read_command_ids(self._store, batch, read_work(batch))
-                    self._check_attempts(batch, commands)
+                    work = read_work(batch)
+                    self._check_attempts(batch, read_command_ids(self._store, batch, work))
+                    if work.trees is not UNSET and work.trees.snapshot:
+                        self._check_tree_snapshot(batch, work.trees.snapshot)
+                with self._recording_damage(root):
+                    ApplicationStore(self._store.files, root).read()
             names += shard_names(batch)
         return names
+
+    def _check_tree_snapshot(self, batch: BatchDir, snapshot_id: SnapshotId) -> None:
+        """Record damage if the snapshot with which trees of a batch start is missing."""
+        if self._store.files.stat(self._store.root / layout.SNAPSHOTS / snapshot_id) is None:
+            hint = "make a new batch with: codebatch work run"
+            problem = f"snapshot {snapshot_id}, with which the trees of its tasks start, is missing"
+            self._unreadable_damage.append(
+                DamageReport(problem=problem, names=(self._relative_path(batch.root),), hint=hint)
+            )
 
     def _check_attempts(self, batch: BatchDir, commands: Sequence[CommandId]) -> None:
         """Record damage for each attempt whose outcome file is unreadable. No other file has the outcome."""

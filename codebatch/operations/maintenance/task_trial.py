@@ -12,6 +12,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.command_table import CallTotals, CommandTaskLocation
 from codebatch.model.task import task_name
 from codebatch.operations import ignore_note
+from codebatch.operations.changes.listing import iter_patches
 from codebatch.operations.maintenance.determinism_check import run_new_batch, task_pipeline
 from codebatch.operations.project.project_snapshot import ProjectSnapshot, rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StoreLocator
@@ -20,6 +21,7 @@ from codebatch.operations.queries.records import find_errors
 from codebatch.operations.runs.call_totals import read_call_totals
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import make_planner
+from codebatch.query.answers.changes import read_changes
 from codebatch.query.fields import JsonRecord
 from codebatch.snapshotting.roots import resolve_sources, select_project
 from codebatch.store.batches.store_directory import StoreDir
@@ -30,7 +32,8 @@ _GITIGNORE_ESCAPES = str.maketrans({character: f"\\{character}" for character in
 class FileTrialResult(msgspec.Struct, frozen=True, kw_only=True):
     """The records of a task for a file. If the task failed, `reason` and `evidence` are set.
 
-    `signal_status` is as in `RunResult`. `calls` has facts about the call of a task that calls a program.
+    `signal_status` is as in `RunResult`. `calls` has facts about the call of a task that calls a program. `patch` is a
+    unified diff of the proposed change.
     """
 
     task: str
@@ -39,6 +42,7 @@ class FileTrialResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     evidence: str = ""
     signal_status: int = 0
+    patch: bytes = b""
 
 
 def try_file(execution: ExecutionSettings, name: str, path: Path, listener: Listener) -> FileTrialResult:
@@ -63,12 +67,14 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         failure = next(iter(failures), {})
         records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]
         evidence = str(failure.get("evidence") or "")
+        changes = [change for change in read_changes(records, [task]) if not failure]
         return FileTrialResult(
             task=task,
             records=records_of_task,
             reason=str(failure.get("reason") or ""),
             evidence=evidence,
             signal_status=status,
+            patch=b"".join(iter_patches(store.objects(), changes)),
             calls=read_call_totals(records.batch, configuration.catalogue.commands.keys() & {task}).get(task),
         )
 

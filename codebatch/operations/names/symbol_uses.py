@@ -173,6 +173,14 @@ class UseSearch:
                             known.add(other)
                             pending.append(other)
 
+    def first_exact_use(self, path: bytes, name: str, symbol: SymbolKey) -> int | None:
+        """Return the line of the first use in a file that certainly refers to a symbol, or None if there is none."""
+        for use in self._uses.uses_in(os.fsdecode(path), name):
+            found = _classify(path, use, {symbol}, 0)
+            if found is not None and found.certainty == "exact" and use.role != "definition":
+                return use.line
+        return None
+
     def _names_in_importers(self, symbols: Collection[SymbolKey]) -> Iterator[str]:
         """Yield the names by which files import symbols that have another name outside of their own file."""
         renamed = [path for path, qualified in symbols if self._uses.has_other_names(path, qualified)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -16,15 +16,17 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.command_table import TaskLocation
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import JsonValue
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.text.toml import TOML_BYTES_MAX, TomlError, parse_toml
 from codebatch.operations.project.pipeline_settings import PipelineSettings, check_pipelines
-from codebatch.plugins.catalogue import TaskCatalogue, TaskLocation
+from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.command_tasks import LOCATION_SETTINGS as COMMAND_SETTINGS
 from codebatch.plugins.command_tasks import command_task_location
 from codebatch.plugins.isolated_tasks import isolated_catalogue
+from codebatch.plugins.rewrite_tasks import VERIFY_SETTING, rewrite_task_location, verify_setting
 from codebatch.plugins.user_tasks import LOCATION_SETTINGS as OWN_SETTINGS
 from codebatch.plugins.user_tasks import custom_task_location
 from codebatch.snapshotting.projects import iter_project_directories
@@ -83,12 +85,16 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings with their origin, and the catalogue of available tasks."""
+    """The settings with their origin, and the catalogue of available tasks.
+
+    `verify_commands` has the shell command `verify` of each task that has one (SPEC.md "Changes").
+    """
 
     settings: ProjectSettings
     file: Path | None
     set_in_file: frozenset[str]
     catalogue: TaskCatalogue
+    verify_commands: Mapping[str, str] = {}
 
     @property
     def jobs(self) -> int:
@@ -109,10 +115,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
             for name, pipeline in settings.pipelines.items()
         }
         tasks = {name: value for name, value in settings.tasks.items() if name not in commands}
+        locations = {name: place for name, place in self.catalogue.locations.items() if name not in commands}
         return replace(
             self,
             settings=replace(settings, tasks=tasks, pipelines=pipelines),
-            catalogue=isolated_catalogue(self.catalogue.custom_locations, file_seconds=settings.file_seconds_max),
+            catalogue=isolated_catalogue(locations, file_seconds=settings.file_seconds_max),
         )
 
     def setting_rows(self, memory_bytes: int) -> list[tuple[str, JsonValue, str]]:
@@ -130,6 +137,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
                 {} if place.reuse else {"reuse": False}
             )
             document["tasks"][name] |= values_set  # type: ignore[index]
+        for name, verify in self.verify_commands.items():
+            document["tasks"][name][VERIFY_SETTING] = verify  # type: ignore[index]
         for name, command in self.catalogue.commands.items():
             document["tasks"][name] |= msgspec.to_builtins(command.table)  # type: ignore[index]
         for name, value in sorted(document.items()):
@@ -219,6 +228,7 @@ def _decode_settings(path: Path, table: dict[str, object]) -> Configuration:
         raise InvalidConfiguration(f"{path}: {error}") from error
     locations: dict[str, TaskLocation] = {}
     tasks: dict[str, dict[str, JsonValue]] = {}
+    verify_commands: dict[str, str] = {}
     for name, task in settings.tasks.items():
         own_settings: tuple[str, ...] = ()
         if "command" in task:
@@ -227,12 +237,18 @@ def _decode_settings(path: Path, table: dict[str, object]) -> Configuration:
                 name, task, path.parent, project_seconds=settings.project_seconds_max
             )
         elif "python" in task:
-            own_settings = OWN_SETTINGS
+            own_settings = (*OWN_SETTINGS, VERIFY_SETTING)
             locations[name] = custom_task_location(name, task, path.parent)
+        elif "rewrites" in task:
+            own_settings = (VERIFY_SETTING,)
+            locations[name] = rewrite_task_location(name)
+        if VERIFY_SETTING in task and VERIFY_SETTING in own_settings:
+            verify_commands[name] = verify_setting(name, task)
         tasks[name] = {key: value for key, value in task.items() if key not in own_settings}
     return Configuration(
         settings=msgspec.structs.replace(settings, tasks=tasks),
         file=path,
         set_in_file=frozenset(table),
         catalogue=isolated_catalogue(locations, file_seconds=settings.file_seconds_max),
+        verify_commands=verify_commands,
     )

@@ -18,7 +18,7 @@ from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.configuration import Configuration, load_configuration
 from codebatch.operations.project.configuration_file import ConfigurationFile
 from codebatch.operations.project.linter_recipes import find_recipe
-from codebatch.operations.project.task_example import TaskExample
+from codebatch.operations.project.task_example import REWRITE_EXAMPLE, TaskExample
 from codebatch.plugins.worker_services import language_services
 
 FILES_SAMPLED_MAX = 20_000
@@ -37,7 +37,7 @@ class RuleScaffold(msgspec.Struct, frozen=True, kw_only=True):
 class TaskScaffold(msgspec.Struct, frozen=True, kw_only=True):
     """A custom task that was created: its file, its test, and the text that was added to the configuration file.
 
-    A task that calls a program has neither a file nor a test: `file` and `test` are empty.
+    A task that calls a program, or consists of rewrites, has neither a file nor a test: `file` and `test` are empty.
     """
 
     name: str
@@ -119,6 +119,24 @@ def scaffold_command_task(start: Path, name: str, tool: str) -> TaskScaffold:
     table = recipe.table_in(file.path.parent)
     comment = "\n".join([*recipe.comments, f"Try it on a file with: codebatch task try {name} FILE"])
     text = file.table_text(("tasks", name), table, is_array=False, comment=comment)
+    file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
+    return TaskScaffold(name=name, file="", test="", configuration=str(file.path), text=text)
+
+
+def scaffold_rewrite_task(start: Path, name: str) -> TaskScaffold:
+    """Add an example of a rewrite to the configuration, as a task.
+
+    Raises InvalidInput, InvalidConfiguration or OSError; then nothing is written.
+    """
+    configuration = load_configuration(start)
+    _check_new_name(name, configuration)
+    file = ConfigurationFile(configuration, start)
+    comment = (
+        "$X is one syntax node, $$$ARGS any number of nodes. `bad` must become exactly `good`.\n"
+        f"Try it on a file with: codebatch task try {name} FILE"
+    )
+    text = file.table_text(("tasks", name, "rewrites"), REWRITE_EXAMPLE, is_array=True, comment=comment)
+    table = {"rewrites": [REWRITE_EXAMPLE]}
     file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
     return TaskScaffold(name=name, file="", test="", configuration=str(file.path), text=text)
 

@@ -1,6 +1,6 @@
 """The files that `task new` writes: an example task with its test.
 
-One example searches each line for a word. The other, for `--change`, replaces a word.
+One example searches each line for a word. The other, for `--change`, replaces a word. `--rewrite` adds only a table.
 """
 
 from __future__ import annotations
@@ -81,3 +81,12 @@ def test_NAME_replaces_the_word(tmp_path: Path) -> None:
     assert changed_files(tmp_path, records) == {"a.txt": b"one\\r\\nto adjust\\r\\n"}
 ''',
 )
+
+REWRITE_EXAMPLE = {
+    "lang": "python",
+    "pattern": "frobnicate($X, $$$REST)",
+    "rewrite": "adjust($X, $$$REST)",
+    "bad": "frobnicate(1)\n",
+    "good": "adjust(1)\n",
+}
+"""An example of a table of `rewrites`."""

@@ -38,12 +38,12 @@ from codebatch.system.processes.process_state import ProcessState
 from codebatch_workers.api.protocols import (
     BatchedFileTask,
     CallingFileTask,
-    FileFailure,
     FileTask,
     IncrementalTask,
     ProjectTask,
     ReportingTask,
 )
+from codebatch_workers.runtime.batched_tasks import complete_files
 from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.record_validation import LoadedTask, check_task, record_validator, with_default_names
@@ -185,18 +185,11 @@ class TaskRunner:
     def _complete_batch(
         self, name: str, files: Sequence[SourceFile], results: Sequence[TaskResult], indexes: Sequence[int]
     ) -> list[TaskResult]:
-        partial = [result for index in indexes if not isinstance(result := results[index], TaskFailure)]
+        partial_records = [result for index in indexes if not isinstance(result := results[index], TaskFailure)]
         narrowed_files = [files[index].restricted_to_contexts(self._visible_contexts[name]) for index in indexes]
-        answers = cast("BatchedFileTask", self._ready_task(name)).complete(narrowed_files, partial)
-        if len(answers) != len(indexes):
-            raise RuntimeError(f"the task was given {len(indexes)} files and returned {len(answers)} results")
-        completed: list[TaskResult] = []
-        for answer, file in zip(answers, narrowed_files, strict=True):
-            if isinstance(answer, FileFailure):
-                completed.append(TaskFailure(reason=answer.reason, evidence=answer.evidence))
-            else:
-                completed.append(self._validate_records(answer, file) if name in self._validated else answer)
-        return completed
+        task = cast("BatchedFileTask", self._ready_task(name))
+        check = self._validate_records if name in self._validated else None
+        return complete_files(task, narrowed_files, partial_records, check)
 
     def run_project(
         self,
@@ -363,8 +356,9 @@ class TaskRunner:
 
     def _run_file_task(self, name: str, file: SourceFile) -> list[Record]:
         # The type is not checked here, because `isinstance` with a protocol is slower than many a task.
-        records = cast("FileTask", self._ready_task(name)).run_file(file)
-        records = self._validate_records(records, file) if name in self._validated else records
+        run_file = cast("FileTask", self._ready_task(name)).run_file
+        records = run_file(file)
+        records = self._validate_records(records, file, run_file) if name in self._validated else records
         return with_cell_locations(file, records)
 
     def _call_task(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
@@ -401,7 +395,8 @@ class TaskRunner:
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
         custom_task = self._catalogue.custom_task(name)
-        if custom_task is None and not declaration.implementation.startswith(_BUILT_IN_PREFIX):
+        is_built_in = declaration.implementation.startswith(_BUILT_IN_PREFIX) and name not in self._catalogue.rewrites
+        if custom_task is None and not is_built_in:
             self._validated.add(name)
         if custom_task is not None or name in self._validated:
             self._custom_task_names.add(name)

@@ -11,9 +11,10 @@ from functools import partial
 from typing import cast
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.change import ChangeRefusal
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import path_fields
 from codebatch.model.record import RECORD_TYPES, Diagnostic, Failure, FileChange, Record
@@ -21,6 +22,7 @@ from codebatch.model.task import TaskDeclaration
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.objects.referenced_objects import objects_named_in
 from codebatch_workers.api.protocols import FileTask, ProjectTask, refuse_object
+from codebatch_workers.runtime.changes.gates import TaskApplication, find_refusal
 from codebatch_workers.syntax.edited_files import EditedFile
 from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
@@ -36,6 +38,7 @@ _decoder = msgspec.json.Decoder(Record)
 def validate_records(
     returned: object,
     file: SourceFile | None = None,
+    apply_task: TaskApplication | None = None,
     *,
     has_object: Callable[[str], bool] | None = None,
     put_object: Callable[[bytes], Digest] = refuse_object,
@@ -43,7 +46,7 @@ def validate_records(
     """Validate what a task returned, and return it as a list of records.
 
     The new content of a proposed change is stored by `put_object`, and a record replaces the change. A change that
-    changes nothing is left out.
+    changes nothing is left out. If `apply_task` is given, the gates check the change. It calls the task on a file.
 
     Raises TypeError for the first value that is not a record, or ValueError for the first invalid record.
 
@@ -57,7 +60,10 @@ def validate_records(
         if type(value) is EditedFile:
             if not value.is_change:
                 continue
-            record: Record = _change_record(value, put_object)
+            refusal = None
+            if file is not None and apply_task is not None and value.path == file.path:
+                refusal = find_refusal(file, value, apply_task)
+            record: Record = _change_record(value, put_object, refusal)
         else:
             record = _valid_record(value, has_object)
         if file is not None and (record.path, record.path_b64) != file.path_fields:
@@ -79,7 +85,9 @@ def record_validator(objects: PackWriter | None) -> Callable[..., list[Record]]:
     return partial(validate_records, has_object=objects.has_object, put_object=objects.add)
 
 
-def _change_record(edited: EditedFile, put_object: Callable[[bytes], Digest]) -> FileChange:
+def _change_record(
+    edited: EditedFile, put_object: Callable[[bytes], Digest], refusal: ChangeRefusal | None
+) -> FileChange:
     """Return the record of a change. Its new content is stored, and is on disk before the record is."""
     path, path_b64 = path_fields(edited.path)
     return FileChange(
@@ -90,6 +98,8 @@ def _change_record(edited: EditedFile, put_object: Callable[[bytes], Digest]) ->
         executable=edited.executable,
         added=edited.added,
         removed=edited.removed,
+        refused_by=UNSET if refusal is None else refusal.gate,
+        evidence="" if refusal is None else refusal.evidence,
     )
 
 

@@ -18,9 +18,10 @@ from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.key_coverage import KeyCoverage
 from codebatch.plugins.user_tasks import CustomTask
 from codebatch_workers.api.project import Project
+from codebatch_workers.runtime.changes.gates import TaskApplication
 from codebatch_workers.syntax.source import SourceFile
 
-RecordCheck = Callable[[object, SourceFile | None], list[Record]]
+RecordCheck = Callable[[object, SourceFile | None, TaskApplication | None], list[Record]]
 _INPUTS_NOT_AUDITED = "nobody watched"
 
 
@@ -39,17 +40,15 @@ class _FunctionTask:
         self._arguments = () if config is None else (config,)
         self._watch = watch
 
-    def _call_function(self, argument: object, file: SourceFile | None = None) -> list[Record]:
-        """Call the function, and return its validated records.
+    def _call_function(self, argument: object) -> list[object]:
+        """Call the function, and return its values.
 
         The audit also covers the iteration, because a generator executes only when its values are taken. It does not
         cover the validation, which may write to the store.
         """
         if self._watch is None:
-            values = self._call_and_collect(argument)
-        else:
-            values = self._watch.audit_call(self._name, self._call_and_collect, argument)
-        return self._check(values, file)
+            return self._call_and_collect(argument)
+        return self._watch.audit_call(self._name, self._call_and_collect, argument)
 
     def _call_and_collect(self, argument: object) -> list[object]:
         return list(cast("Iterable[object]", self._function(argument, *self._arguments) or ()))
@@ -60,7 +59,7 @@ class FileFunctionTask(_FunctionTask):
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the function's records. Raises TypeError or ValueError if a value is not a record of the file."""
-        return self._call_function(file, file)
+        return self._check(self._call_function(file), file, self._call_function)
 
 
 class ProjectFunctionTask(_FunctionTask):
@@ -68,7 +67,7 @@ class ProjectFunctionTask(_FunctionTask):
 
     def run_project(self, project: Project) -> list[Record]:
         """Return the records of the function. Raises TypeError or ValueError if a value is not a record."""
-        return self._call_function(project)
+        return self._check(self._call_function(project), None, None)
 
 
 class CustomTasks:

@@ -13,6 +13,7 @@ from codebatch_workers.syntax.contexts import language_context, packages_context
 from codebatch_workers.syntax.language.attributes import attributes_context
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
 from codebatch_workers.tasks.parse_config import ParseConfig
+from codebatch_workers.tasks.rewrite_config import RewriteConfig
 
 # Packages outside codebatch_workers on which the tasks depend.
 _TASK_SOURCES = ("codebatch.errors", "codebatch.model")
@@ -110,4 +111,19 @@ IMPORT = TaskDeclaration(
     contexts={"attributes": attributes_context, "language": language_context},
 )
 
-__all__ = ["ANALYZE", "DEPENDENCIES", "DUPLICATES", "IMPORT", "LINT", "PARSE", "SYMBOLS"]
+REWRITES = TaskDeclaration(
+    name="rewrites",
+    version="1",
+    summary="changes of code that matches patterns",
+    implementation="codebatch_workers.tasks.rewrites:create",
+    sources=_TASK_SOURCES,
+    records=("change", "diagnostic"),
+    needs=("parse",),
+    config=RewriteConfig,
+    tools=PARSE.tools,
+    optional_tools=EXTRA_GRAMMAR_TOOLS,
+    contexts=PARSE.contexts,
+)
+"""The declaration of all tasks that consist of rewrites. Each has its own name."""
+
+__all__ = ["ANALYZE", "DEPENDENCIES", "DUPLICATES", "IMPORT", "LINT", "PARSE", "REWRITES", "SYMBOLS"]

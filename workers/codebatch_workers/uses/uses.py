@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved, SourceReader
 from codebatch.model.record import Edge
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.symbols.references import find_occurrences, may_contain_name
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import name_components
@@ -115,6 +116,13 @@ class SnapshotUses:
     def _make_facts(self, path: str, content: bytes, contexts: Mapping[str, bytes]) -> SourceFacts:
         file = SourceFile(os.fsencode(path), content, executable=False, contexts=contexts)
         return SourceFacts(path, file, self._links_of(path), self._budget)
+
+
+def defined_names(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> frozenset[str]:
+    """Return the qualified names of the symbols that a file defines."""
+    file = SourceFile(path, content, executable=False, contexts=contexts)
+    symbols = file_outline(file).symbols
+    return frozenset(symbol.qualified for symbol in symbols if symbol.symbol_type not in ("import", "parameter"))
 
 
 def project_uses(

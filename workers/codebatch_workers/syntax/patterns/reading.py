@@ -24,7 +24,7 @@ METAVARIABLES_MAX = 50
 PATTERN_DEPTH_MAX = 100
 PARSE_ATTEMPTS_MAX = 300
 """The maximum number of combinations of placeholders that are tried with the same code around the pattern."""
-_METAVARIABLE = re.compile(r"(?<![\w$])(\$\$\$(?:[A-Z_][A-Z0-9_]*)?|\$[A-Z_][A-Z0-9_]*)(?![\w$])")
+METAVARIABLE = re.compile(r"(?<![\w$])(\$\$\$(?:[A-Z_][A-Z0-9_]*)?|\$[A-Z_][A-Z0-9_]*)(?![\w$])")
 _MANY_MARK = "$$$"
 _NO_FAULTS = (0, 0, 0)
 _INVALID_METAVARIABLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
@@ -148,7 +148,7 @@ def _parse_pattern(text: str, language: str) -> _ParsedPattern:
 
     Return the result with the fewest faults.
     """
-    holes = [(match[1], match.start(), match.end()) for match in _METAVARIABLE.finditer(text)]
+    holes = [(match[1], match.start(), match.end()) for match in METAVARIABLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
     reader = _PatternReader(text, holes, language)

@@ -1,0 +1,150 @@
+"""The gate `verify`: the command `verify` of a task must succeed in the tree with the changes of this task.
+
+The command comes from the configuration of the project in which the user stands, never from a store or an analysed
+tree. It is run by a shell, and no name or content is inserted into it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import StoreUnwritable
+from codebatch.model.change import ChangeRefusal, ProposedChange
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry, is_safe_path
+from codebatch.model.program_call import ProgramCall, ProgramFailed
+from codebatch.model.text.quantities import count_text
+from codebatch.operations.project.configuration import Configuration, load_configuration
+from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.protocol.launch import program_environment
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.system.files.writable_tree import TreeFileContent, WritableTree
+from codebatch.system.processes.programs import run_program
+
+EVIDENCE_LINES = 3
+EVIDENCE_CHARACTERS_MAX = 300
+_SHELL = "/bin/sh"
+_OUTPUT_BYTES_MAX = 64 << 20
+_WRITTEN_BYTES_MAX = 1 << 30
+
+
+class NewFileState(msgspec.Struct, frozen=True):
+    """The new state of a file: the digest of its content, or None if it is deleted; and its executable bit."""
+
+    after: Digest | None
+    executable: bool
+
+
+def verify_changes(question: BatchQuery, changes: Sequence[ProposedChange]) -> list[ProposedChange]:
+    """Return changes, of which those of a task are refused if the command `verify` of this task fails with them.
+
+    A failure does not count if the command also fails in the tree without changes. Then a note is printed, and also
+    before a command runs. Raises InvalidConfiguration, ObjectMissing, StoreCorrupt, or StoreUnwritable if the tree
+    cannot be written.
+    """
+    tasks = sorted({change.task for change in changes if change.refusal is None})
+    configuration = load_configuration(Path.cwd()) if tasks else None
+    commands = {} if configuration is None else configuration.verify_commands
+    refusals: dict[str, ChangeRefusal] = {}
+    for task in tasks:
+        if configuration is None or not commands.get(task):
+            continue
+        if not _is_own_project(configuration, question):
+            question.note(f"`verify` of {task} is not run: {configuration.file} is not in the root of the project")
+            continue
+        chosen = {
+            change.change.path: NewFileState(change.change.after, change.change.executable)
+            for change in changes
+            if change.task == task and change.refusal is None
+        }
+        verifier = _Verifier(question, commands[task], configuration.settings.project_seconds_max)
+        question.note(f"verifying {count_text(len(chosen), 'change')} of {task} with: {commands[task]}")
+        failure = verifier.find_failure(chosen)
+        if failure and verifier.find_failure({}):
+            question.note(f"`verify` of {task} also fails without the changes, which therefore pass: {failure}")
+        elif failure:
+            refusals[task] = ChangeRefusal(gate="verify", evidence=failure)
+    return [msgspec.structs.replace(change, refusal=change.refusal or refusals.get(change.task)) for change in changes]
+
+
+def _is_own_project(configuration: Configuration, question: BatchQuery) -> bool:
+    file = configuration.file
+    return file is not None and (os.fsencode(file.parent.resolve()),) == question.batch.about.sources
+
+
+class _Verifier:
+    """Runs one command in trees that are made from the snapshot of a batch."""
+
+    def __init__(self, question: BatchQuery, command: str, seconds_max: float) -> None:
+        self._entries = question.records.snapshot.entries
+        self._objects: ObjectStore = question.store.objects()
+        self._command = command
+        self._seconds_max = seconds_max
+
+    def find_failure(self, changed: Mapping[bytes, NewFileState]) -> str:
+        """Run the command in a new tree with changes. Return the reason why it failed, or an empty text."""
+        with tempfile.TemporaryDirectory(prefix="codebatch-", ignore_cleanup_errors=True) as directory:
+            tree, scratch = os.path.join(directory, "tree"), os.path.join(directory, "tmp")
+            os.mkdir(scratch)
+            try:
+                write_tree(os.fsencode(tree), self._entries, self._objects, changed)
+            except OSError as error:
+                raise StoreUnwritable(f"the tree for `verify` cannot be written to {tree}: {error.strerror}") from error
+            call = ProgramCall(
+                arguments=(_SHELL, "-c", self._command),
+                directory=tree,
+                environment=program_environment(os.environ) | {"TMPDIR": scratch},
+                seconds_max=self._seconds_max,
+                output_bytes_max=_OUTPUT_BYTES_MAX,
+                file_bytes_max=_WRITTEN_BYTES_MAX,
+            )
+            try:
+                end = run_program(call)
+            except ProgramFailed as error:
+                return _failure_text(str(error), error.error_output, directory)
+        if end.exit_status == 0:
+            return ""
+        return _failure_text(f"it ended with status {end.exit_status}", end.error_output or end.output, directory)
+
+
+def write_tree(
+    root: bytes, entries: Sequence[Entry], objects: ObjectStore, changed: Mapping[bytes, NewFileState]
+) -> None:
+    """Write the files of a snapshot below a new directory, with changes.
+
+    Of the symbolic links, only those are created that lead to a path inside the tree. Raises OSError or ObjectMissing.
+    """
+    os.mkdir(root)
+    with WritableTree(root) as tree:
+        for entry in entries:
+            state = changed.get(entry.path, NewFileState(entry.object, entry.executable))
+            if entry.kind == "submodule" or state.after is None or not is_safe_path(entry.path):
+                continue
+            content, is_link = objects.read(state.after), entry.kind == "symlink"
+            if not is_link or is_inner_link(entry.path, content):
+                tree.write(entry.path, TreeFileContent(content, is_link, state.executable))
+
+
+def is_inner_link(path: bytes, target: bytes) -> bool:
+    """Return whether a link leads to a path inside its tree. The directories above it must not be links.
+
+    `..` is accepted only at the beginning of the target, because after another link it would mean another directory.
+    """
+    components = target.split(b"/")
+    above = 0
+    while above < len(components) and components[above] == b"..":
+        above += 1
+    is_absolute = target.startswith(b"/") or not target
+    return not is_absolute and b".." not in components[above:] and above <= path.count(b"/")
+
+
+def _failure_text(reason: str, output: bytes, directory: str) -> str:
+    """Return a reason with the last lines of an output, in one line."""
+    lines = [line.strip() for line in output.decode("utf-8", "replace").replace(directory, "…").splitlines()]
+    last = " / ".join([line for line in lines if line][-EVIDENCE_LINES:])
+    return f"{reason}: {last[-EVIDENCE_CHARACTERS_MAX:]}" if last else reason

@@ -1,0 +1,1 @@
+"""Checks of the changes that tasks propose."""

@@ -1,0 +1,69 @@
+"""Edits of byte ranges of a file, and the file that results (SPEC.md "Changes")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from codebatch_workers.syntax.content_offsets import content_offsets
+from codebatch_workers.syntax.language.encodings import UNKNOWN_ENCODING
+from codebatch_workers.syntax.source import HUGE_BYTES_MIN, SourceFile
+
+REWRITTEN_BYTES_MAX = HUGE_BYTES_MIN
+
+Span = tuple[int, int]
+Part = str | Span
+"""A part of the new code: a text, or a range of `utf8` that is copied."""
+
+
+class Edit(NamedTuple):
+    """A range of `utf8` of a file, and the parts of the code that replaces it."""
+
+    start: int
+    end: int
+    parts: Sequence[Part]
+
+
+def root_of(file: SourceFile) -> Node:
+    """Return the root of the syntax tree of a file."""
+    return (file.tree or file.parse()).root_node
+
+
+def length_of(parts: Sequence[Part]) -> int:
+    """Return the number of bytes of some parts in UTF-8."""
+    return sum(len(part.encode()) if isinstance(part, str) else part[1] - part[0] for part in parts)
+
+
+def new_starts(edits: Sequence[Edit]) -> Iterator[int]:
+    """Yield the offset of each edit in the UTF-8 text of the edited file."""
+    moved = 0
+    for edit in edits:
+        yield edit.start + moved
+        moved += length_of(edit.parts) - (edit.end - edit.start)
+
+
+def apply_edits(file: SourceFile, edits: Sequence[Edit]) -> SourceFile:
+    """Return the file after edits, which are sorted and do not overlap.
+
+    Raises ValueError if the file cannot be edited exactly or would be too long.
+    """
+    spans = [part for edit in edits for part in edit.parts if not isinstance(part, str)]
+    bounds = [bound for edit in edits for bound in (edit.start, edit.end)]
+    places = content_offsets(file, [*bounds, *(bound for span in spans for bound in span)])
+    codec = "utf-8" if file.encoding == UNKNOWN_ENCODING else file.encoding
+    pieces: list[bytes] = []
+    done = 0
+    for edit in edits:
+        pieces.append(file.content[done : places[edit.start]])
+        for part in edit.parts:
+            if isinstance(part, str):
+                pieces.append(part.encode(codec))
+            else:
+                pieces.append(file.content[places[part[0]] : places[part[1]]])
+        done = places[edit.end]
+    content = b"".join([*pieces, file.content[done:]])
+    if len(content) > REWRITTEN_BYTES_MAX:
+        raise ValueError(f"the rewritten file would have more than {REWRITTEN_BYTES_MAX:,} bytes")
+    return SourceFile(file.path, content, file.executable, file.contexts)

@@ -1,0 +1,214 @@
+"""Rewrites: a pattern, and the code that replaces each match (SPEC.md "Changes").
+
+An edit replaces a byte range of the original content. The bytes of metavariables are copied, so they keep their
+encoding, newlines and indentation. Edits that are nested in another one follow in the next pass.
+
+A match is left out if its edit would lose a comment or another token. Code that would be grouped otherwise gets
+parentheses.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from codebatch_workers.syntax.patterns.edits import Edit, Part, Span, root_of
+from codebatch_workers.syntax.patterns.finders import PatternError, SyntaxFinder, SyntaxMatch, pattern_finder
+from codebatch_workers.syntax.patterns.grouping import edit_file
+from codebatch_workers.syntax.patterns.lost_tokens import count_tokens, find_lost_token, last_comment
+from codebatch_workers.syntax.patterns.reading import METAVARIABLE, read_pattern
+from codebatch_workers.syntax.source import SourceFile
+
+PASSES_MAX = 4
+_COMMA_BEFORE = re.compile(r",\s*\Z")
+_COMMA_AFTER = re.compile(r"\A\s*,\s*")
+UNGROUPED = "other code would split the matched code, and parentheses are not possible"
+_INDENTATION = re.compile(rb"[ \t]*")
+
+
+class RewriteRule(NamedTuple):
+    """A compiled rewrite.
+
+    - `finder`: the finder of the pattern. It binds all metavariables, also those without a name.
+    - `texts`: the texts before, between and after the metavariables `names` in the new code.
+    - `tokens`: how often each type of token occurs in the pattern.
+    - `ends_with_semicolon`: whether the pattern does. If not, a semicolon after the code stays as it is.
+    """
+
+    finder: SyntaxFinder
+    texts: Sequence[str]
+    names: Sequence[str]
+    tokens: Mapping[str, int]
+    ends_with_semicolon: bool
+
+
+class LeftOutMatch(NamedTuple):
+    """A match that is not edited: the line of a token, and the reason."""
+
+    line: int
+    reason: str
+
+
+class Rewritten(NamedTuple):
+    """A new content, and the matches in the original content that are left out."""
+
+    content: bytes
+    left_out: Sequence[LeftOutMatch]
+
+
+def compile_rewrite(pattern: str, rewrite: str, language: str) -> RewriteRule:
+    """Compile a rewrite. Raises PatternError."""
+    known = pattern_finder(pattern, language).names
+    texts: list[str] = []
+    names: list[str] = []
+    end = 0
+    template = rewrite.strip()
+    for match in METAVARIABLE.finditer(template):
+        name = match[1].lstrip("$")
+        if name not in known:
+            raise PatternError(
+                f"`{match[1]}` in the rewrite has no value: the pattern does not name it",
+                hint="use only metavariables of the pattern that do not begin with $_",
+            )
+        texts.append(template[end : match.start()])
+        names.append(name)
+        end = match.end()
+    bound = _with_names(pattern)
+    tokens = count_tokens(read_pattern(bound, language))
+    return RewriteRule(
+        finder=pattern_finder(bound, language),
+        texts=[*texts, template[end:]],
+        names=names,
+        tokens=tokens,
+        ends_with_semicolon=pattern.rstrip().endswith(";"),
+    )
+
+
+def _with_names(pattern: str) -> str:
+    """Return a pattern in which each metavariable without a name has a name that the pattern does not contain."""
+    prefix = "Z"
+    while prefix in pattern:
+        prefix += "Z"
+    numbers = itertools.count()
+
+    def named(match: re.Match[str]) -> str:
+        name = match[1].lstrip("$")
+        is_named = name and not name.startswith("_")
+        return match[0] if is_named else f"{match[1].removesuffix(name)}{prefix}{next(numbers)}"
+
+    return METAVARIABLE.sub(named, pattern)
+
+
+def rewrite_content(file: SourceFile, rules: Sequence[RewriteRule]) -> Rewritten:
+    """Return the content of a file after at most PASSES_MAX passes of some rewrites.
+
+    If the patterns still match then, return the content after the first pass, which the gate `repeat` will refuse.
+    Raises TooManySteps, or ValueError if the file cannot be edited exactly or would be too long.
+    """
+    contents = [file.content]
+    edits, left_out = _select_edits(file, rules) if file.notebook is None else ([], [])
+    while edits and len(contents) <= PASSES_MAX:
+        changed, ungrouped = edit_file(file, edits)
+        if len(contents) == 1:
+            left_out += (LeftOutMatch(file.line(edit.start), UNGROUPED) for edit in ungrouped)
+        if len(ungrouped) == len(edits):
+            edits = []
+        else:
+            file = changed
+            contents.append(file.content)
+            edits, _ = _select_edits(file, rules)
+    return Rewritten(contents[1] if edits else contents[-1], sorted(left_out))
+
+
+def _select_edits(file: SourceFile, rules: Sequence[RewriteRule]) -> tuple[list[Edit], list[LeftOutMatch]]:
+    """Return the outermost edits, by position, and the matches that are left out because an edit would lose code.
+
+    If two rules match one node, the first rule counts.
+    """
+    matches = [
+        (match.start, -match.end, number, match)
+        for number, rule in enumerate(rules)
+        for match in _iter_matches(file, rule.finder)
+    ]
+    matches.sort(key=lambda entry: entry[:3])
+    edits: list[Edit] = []
+    left_out: list[LeftOutMatch] = []
+    end = 0
+    for start, _, number, match in matches:
+        parts = _new_parts(file, rules[number], match)
+        edit = Edit(start, _edit_end(file, rules[number], match), parts)
+        if _text_of(file, parts) == file.utf8[start : edit.end]:
+            continue
+        loss = _find_loss(file, rules[number], match)
+        if loss:
+            left_out.append(loss)
+        elif start >= end:
+            edits.append(edit)
+            end = edit.end
+    return edits, left_out
+
+
+def _edit_end(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> int:
+    """Return the end of a match, without a semicolon that the pattern lacks: JavaScript has it in the statement."""
+    has_semicolon = file.utf8.endswith(b";", match.start, match.end)
+    is_captured = any(end == match.end for _, end in match.captures.values())
+    return match.end - 1 if has_semicolon and not is_captured and not rule.ends_with_semicolon else match.end
+
+
+def _find_loss(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> LeftOutMatch | None:
+    """Return why the edit of a match would lose code, or None."""
+    root = root_of(file)
+    token = find_lost_token(root, match, rule.tokens)
+    if token is not None:
+        name = "a comment" if token.is_extra else f"`{file.utf8[token.start_byte : token.end_byte].decode()}`"
+        return LeftOutMatch(file.line(token.start_byte), f"the new code would lose {name}")
+    for name, text in zip(rule.names, rule.texts[1:], strict=True):
+        comment = None if text.startswith("\n") else last_comment(root, match.captures[name])
+        if comment is not None:
+            return LeftOutMatch(file.line(comment.start_byte), "other code would follow a comment")
+    return None
+
+
+def _iter_matches(file: SourceFile, finder: SyntaxFinder) -> Iterator[SyntaxMatch]:
+    if file.language == finder.language and all(literal in file.utf8 for literal in finder.literals):
+        yield from finder.find(file)
+
+
+def _new_parts(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> list[Part]:
+    """Return the new code of a match. Its further lines are indented like the line in which the match begins."""
+    texts = list(_without_idle_commas(rule, match.captures))
+    if any("\n" in text for text in rule.texts):
+        line_start = file.utf8.rfind(b"\n", 0, match.start) + 1
+        indentation = _INDENTATION.match(file.utf8, line_start, match.start)
+        assert indentation is not None
+        newline = ("\r\n" if _has_crlf(file) else "\n") + indentation[0].decode()
+        texts = [text.replace("\r\n", "\n").replace("\n", newline) for text in texts]
+    parts: list[Part] = [texts[0]]
+    for name, text in zip(rule.names, texts[1:], strict=True):
+        parts += (match.captures[name], text)
+    return parts
+
+
+def _without_idle_commas(rule: RewriteRule, captures: Mapping[str, Span]) -> Iterator[str]:
+    """Yield the texts of the new code. A metavariable without nodes also takes away a comma before or after it."""
+    texts = list(rule.texts)
+    for index, name in enumerate(rule.names):
+        start, end = captures[name]
+        if start == end:
+            shortened = _COMMA_BEFORE.sub("", texts[index])
+            if shortened == texts[index]:
+                texts[index + 1] = _COMMA_AFTER.sub("", texts[index + 1])
+            texts[index] = shortened
+    yield from texts
+
+
+def _has_crlf(file: SourceFile) -> bool:
+    """Return whether most lines of a file end with CRLF."""
+    crlf = file.utf8.count(b"\r\n")
+    return crlf > 0 and 2 * crlf >= file.utf8.count(b"\n")
+
+
+def _text_of(file: SourceFile, parts: Sequence[Part]) -> bytes:
+    return b"".join(part.encode() if isinstance(part, str) else file.utf8[part[0] : part[1]] for part in parts)

@@ -1,0 +1,44 @@
+"""Tasks that consist of rewrites: patterns and the code that replaces their matches (SPEC.md "Changes")."""
+
+from __future__ import annotations
+
+from codebatch.model.record import Record
+from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
+from codebatch_workers.syntax.edited_files import EditedFile
+from codebatch_workers.syntax.patterns.finders import TooManySteps
+from codebatch_workers.syntax.patterns.rewriting import RewriteRule, compile_rewrite, rewrite_content
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND
+from codebatch_workers.tasks.rewrite_config import RewriteConfig
+
+NOT_REWRITTEN_CODE = "not-rewritten"
+
+
+def create(environment: TaskEnvironment[RewriteConfig]) -> RewriteTask:
+    """Return the task."""
+    rewrites = environment.config.rewrites
+    return RewriteTask([compile_rewrite(rewrite.pattern, rewrite.rewrite, rewrite.lang) for rewrite in rewrites])
+
+
+class RewriteTask:
+    """The task: a change of each file in which a pattern matches, and a finding for each match that is left out."""
+
+    def __init__(self, rules: list[RewriteRule]) -> None:
+        self._rules = rules
+
+    def run_file(self, file: SourceFile) -> list[Record | EditedFile]:
+        """Return the change of a file. Raises FileFailure if a pattern matches in too many ways."""
+        if file.file_class in NOT_WRITTEN_BY_HAND:
+            return []
+        try:
+            content, left_out = rewrite_content(file, self._rules)
+        except TooManySteps as error:
+            raise FileFailure("a pattern matches in too many ways") from error
+        except ValueError as error:
+            return [_report(file, 1, str(error))]
+        changes = [] if content == file.content else [file.change(content)]
+        return [*changes, *(_report(file, match.line, match.reason) for match in left_out)]
+
+
+def _report(file: SourceFile, line: int, reason: str) -> Record:
+    return file.report(line, f"a pattern matches, but: {reason}", code=NOT_REWRITTEN_CODE)
