@@ -31,13 +31,13 @@ from codebatch.model.capsule import (
     CapsuleObject,
     Refusal,
 )
-from codebatch.model.command_table import CommandTaskLocation
+from codebatch.model.command_table import CommandTaskLocation, TaskLocation
 from codebatch.model.entry import encode_entry, snapshot_id
 from codebatch.model.part import ExternalOutcome
 from codebatch.model.plan import Plan, plan_digest
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import CustomTaskLocation
-from codebatch.plugins.catalogue import TaskCatalogue, TaskLocation
+from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.isolated_tasks import isolated_catalogue
 from codebatch.protocol.launch import WorkerSettings
 from codebatch.store.batches.batch_directory import BatchDir, create_batch

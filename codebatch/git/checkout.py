@@ -118,6 +118,16 @@ def _repository_at(git: str, directory: bytes, *, is_top: bool) -> bytes:
     return os.path.realpath(output.removesuffix(b"\n"))
 
 
+def count_uncommitted_changes(git: str, top: bytes) -> int:
+    """Return how many paths of a repository differ from its newest commit. Ignored paths do not count.
+
+    A directory without any tracked file counts once. Raises GitError.
+    """
+    filters = filter_overrides(git, top, is_top=True)
+    arguments = ("status", "--porcelain=v1", "-z", "-unormal", "--ignore-submodules=all", "--no-renames")
+    return query_git(git, top, (*filters, *arguments), _COMPARISON_SECONDS_MAX, is_top=True).count(b"\0")
+
+
 def filter_overrides(git: str, directory: bytes, *, is_top: bool) -> tuple[bytes, ...]:
     """Return settings for git that disable all filter programs. Raises GitError if a filter cannot be named."""
     output = query_git(

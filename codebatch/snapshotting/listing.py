@@ -28,6 +28,7 @@ from codebatch.git.repository import (
     tracked_paths,
 )
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
+from codebatch.model.gitignore import PatternList
 from codebatch.model.nearest_directories import parent_directory
 from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.roots import SourceRoots
@@ -95,11 +96,21 @@ class TreeLister:
     It has many methods, because git, the directory walk and the rules all contribute to one list.
     """
 
-    def __init__(self, sources: SourceRoots, directories: DirectoryDescriptors, rules: SelectionRules) -> None:
+    def __init__(
+        self,
+        sources: SourceRoots,
+        directories: DirectoryDescriptors,
+        rules: SelectionRules,
+        *,
+        uses_git: bool = True,
+        ignored_above: tuple[PatternList, ...] = (),
+    ) -> None:
+        """If `uses_git` is false, all directories are walked. `ignored_above` are more ignore files for walks."""
+        self._ignored_above = ignored_above
         self._sources = sources
         self._directories = directories
         self._rules = rules
-        self._git = find_git()
+        self._git = find_git() if uses_git else None
         self._running_git: dict[bytes, FileListProcess] = {}
         self._raw_git_lists: dict[bytes, bytes] = {}
         self._failed: dict[bytes, str] = {}
@@ -349,7 +360,7 @@ class TreeLister:
         return b"".join(name + b"\0" for name in sorted(names))
 
     def _list_by_walking(self, directory: bytes, why: str) -> DirectoryListing:
-        walked = walk_tree(self._directories, directory, self._rules)
+        walked = walk_tree(self._directories, directory, self._rules, self._ignored_above)
         paths = sorted(walked.paths)
         listing_digest = hashlib.sha256(b"\0".join(paths + sorted(walked.special))).digest()
         nested = [path for path in sorted(walked.repositories) if not self._worktrees.has(path)]

@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from codebatch.operations.changes.changed_files import ChangedFile
     from codebatch.operations.queries.batch_status import StatusAnswer
     from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus
     from codebatch.work.api import (
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         attempts,
         cancel,
         change,
+        changes,
         get,
         iter_batches,
         iter_events,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnalysisProgress",
     "AttemptInfo",
+    "ChangedFile",
     "CommandEnded",
     "CommandRunning",
     "CommandStatus",
@@ -65,6 +68,7 @@ __all__ = [
     "attempts",
     "cancel",
     "change",
+    "changes",
     "get",
     "iter_batches",
     "iter_events",
@@ -80,11 +84,12 @@ __all__ = [
 ]
 
 _EXPORTED_NAMES = {
+    "operations.changes.changed_files": "ChangedFile",
     "operations.queries.batch_status": "StatusAnswer",
     "query.status.work_status": "CommandStatus WorkBatchStatus",
     "work.api": (
-        "answer attempts cancel change get iter_batches iter_events open_events pause questions read_log resume retry "
-        "skip start unpause"
+        "answer attempts cancel change changes get iter_batches iter_events open_events pause questions read_log "
+        "resume retry skip start unpause"
     ),
     "work.control.attempts": "AttemptInfo",
     "work.control.batches": "WorkBatch",

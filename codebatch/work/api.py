@@ -7,10 +7,13 @@ from pathlib import Path
 
 from codebatch.model.work.event import AnyEvent
 from codebatch.model.work.work_batch import FailureAction, HaltMode, Strategy
+from codebatch.operations.changes.changed_files import ChangedFile, make_changed_files
+from codebatch.operations.changes.work_changes import read_work_changes
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StoreLocator, open_store
 from codebatch.operations.runs.events import BatchActivity
 from codebatch.query.filters.arguments import path_argument
+from codebatch.query.filters.paths import PathPatterns
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
 from codebatch.work.control.batches import (
@@ -296,6 +299,24 @@ def questions(batch: str | None = None, *, store: str | Path | None = None) -> l
 def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptInfo]:
     """Return the attempts of some tasks of a batch, by default of all tasks."""
     return list_attempts(get(batch, store=store), tasks)
+
+
+def changes(
+    *tasks: str, path: PathPatterns = "", batch: str | None = None, store: str | Path | None = None
+) -> list[ChangedFile]:
+    """Return the changes that isolated tasks of a batch made, by default all tasks. Nothing is written.
+
+    Needed tasks come first, otherwise the order is that of the task list; the changes of a task are sorted by path. For
+    a task that is DONE, they are those of its last successful attempt, otherwise those of its last attempt. `path`
+    restricts the changes by path. Raises InvalidInput for an unknown task, and the errors of `get`.
+    """
+    work_batch = get(batch, store=store)
+    found = read_work_changes(work_batch.store, work_batch.batch, tasks, path, work_batch.standing)
+    return [
+        changed
+        for task in found.tasks
+        for changed in make_changed_files(work_batch.store, task.changes, task.state.value)
+    ]
 
 
 def read_log(

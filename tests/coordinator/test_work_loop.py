@@ -83,6 +83,7 @@ def test_message_is_handled_after_the_requests_that_were_written_before_it(tmp_p
         watcher=None,
         wall_ns=lambda: 1,
         read_text=lambda _: "true",
+        is_isolated=lambda _: False,
     )
     coordinator.run()
     coordinator.close()

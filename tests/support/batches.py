@@ -19,7 +19,7 @@ from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.store.batches.batch_directory import BatchDir, BatchId, create_batch
+from codebatch.store.batches.batch_directory import BatchDir, BatchId, Checkout, create_batch
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.snapshots.index_frames import make_snapshot_index
@@ -64,6 +64,7 @@ def make_batch(
     for_comparison: bool = False,
     contents: Mapping[bytes, bytes] | None = None,
     sources: Sequence[bytes] = (),
+    commit: str = "",
 ) -> BatchDir:
     """Create a batch over files with these paths. A shard has `shard_items` items; the last one may have fewer.
 
@@ -90,7 +91,15 @@ def make_batch(
         shards=tuple(cut_shards(entries, rule)),
         contexts={},
     )
-    return create_batch(store, plan, sources=sources, bases=bases, at_ns=at_ns, for_comparison=for_comparison)
+    return create_batch(
+        store,
+        plan,
+        sources=sources,
+        bases=bases,
+        checkout=Checkout(commit, False),
+        at_ns=at_ns,
+        for_comparison=for_comparison,
+    )
 
 
 class CheapRunner(TaskRunner):

@@ -94,6 +94,12 @@ class Disk:
             return False
         return True
 
+    def read_link(self, path: Path) -> bytes:
+        """Return the target of a symbolic link."""
+        node = self.find(path)
+        assert isinstance(node, _Link), path
+        return bytes(node.data)
+
     def export(self, source: Path, target: Path) -> None:
         """Copy a directory of this disk to the real disk, including hard links. `target` must not exist."""
         _export(self.find(source), target, {})

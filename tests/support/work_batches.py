@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.model.outcome import HolderId, TaskOutcome, WorkUnit
 from codebatch.model.plan import Plan
 from codebatch.model.work.command import Command
+from codebatch.model.work.trees import TreeSettings
 from codebatch.model.work.work_batch import WORK_TASK, Work
 from codebatch.protocol.launch import WorkerSettings
-from codebatch.protocol.messages import Assign, Committed, Finished, Hello, MessageFromWorker, Returned
+from codebatch.protocol.messages import Assign, AttemptInput, Committed, Finished, Hello, MessageFromWorker, Returned
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
@@ -68,12 +71,15 @@ class Place:
         return (self.batch.root / layout.LOGS / name).read_bytes()
 
 
-def make_place(directory: Path, *commands: Command) -> Place:
-    """Create a store with a work batch of some commands."""
+def make_place(
+    directory: Path, *commands: Command, trees: TreeSettings | UnsetType = UNSET, root: Path | None = None
+) -> Place:
+    """Create a store with a work batch of some commands. By default the root is the directory `root`."""
     store = create_store(RealFiles(), directory / "store")[0]
-    root = directory / "root"
-    root.mkdir()
-    work = Work(source="test", root=bytes(root), order=tuple(command.id for command in commands))
+    root = root or directory / "root"
+    root.mkdir(exist_ok=True)
+    order = tuple(command.id for command in commands)
+    work = Work(source="test", root=bytes(root), order=order, trees=trees)
     batch = make_work_batch(store, commands, work, at_ns=time.time_ns())
     return Place(store, batch, batch.plan(), root)
 
@@ -92,9 +98,17 @@ class Coordinator:
         self._is_over = False
         self.hear(Hello)
 
-    def assign(self, item: int = 0, *, round_: int = 1, epoch: int = 1, requests: int = 0) -> None:
+    def assign(
+        self,
+        item: int = 0,
+        *,
+        round_: int = 1,
+        epoch: int = 1,
+        requests: int = 0,
+        brief: AttemptInput = AttemptInput(),  # noqa: B008 # It is immutable.
+    ) -> None:
         """Assign an attempt of a command to the worker."""
-        self.worker.send(Assign(unit=self.place.unit(item, round_), epoch=epoch, requests=requests))
+        self.worker.send(Assign(unit=self.place.unit(item, round_), epoch=epoch, requests=requests, brief=brief))
 
     def hear(self, kind: type[Message]) -> Message:
         """Return the next message of the worker, and check its type. Skip Returned messages."""

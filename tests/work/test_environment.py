@@ -32,7 +32,15 @@ RUN = "run = 'true'\n"
 def environment(command: Command, root: Path, **caller_variables: str) -> dict[str, str]:
     """Return the environment of a command without our own variables."""
     start = make_process_start(
-        command, command.run, MATERIALS, batch="b", round_=1, root=root, base_environment=caller_variables, mark=""
+        command,
+        command.run,
+        MATERIALS,
+        batch="b",
+        round_=1,
+        root=root,
+        base_environment=caller_variables,
+        mark="",
+        tree_variables={},
     )
     ours = ("CODEBATCH_", "PWD")
     return {name: value for name, value in start.environment.items() if not name.startswith(ours)}

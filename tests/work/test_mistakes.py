@@ -17,7 +17,7 @@ from codebatch.work.definition.commands import DefinedTask
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.table_checks import TableLocation
-from codebatch.work.definition.tables import FUTURE_SETTINGS, FUTURE_TASK_KEYS, TaskTable
+from codebatch.work.definition.tables import TaskTable
 from codebatch.work.definition.validation import check_task_ids
 from codebatch.work.definition.work_list import read_work_files
 from tests.work.reading import read, wrong
@@ -215,13 +215,6 @@ def test_invalid_value_is_reported_with_the_expected_values(tmp_path: Path, text
     assert hint is None
 
 
-@pytest.mark.parametrize("key", sorted(FUTURE_TASK_KEYS))
-def test_future_task_key_is_reported_as_unsupported(tmp_path: Path, key: str) -> None:
-    assert wrong(tmp_path, f"{A}{key} = 1") == [
-        (f"work.toml: [tasks.a] sets {key!r}, which this version does not support yet", None)
-    ]
-
-
 @pytest.mark.parametrize("value", ['"gcc"', '{ format = "json" }'])
 def test_records_of_a_command_name_the_configuration_of_linters(tmp_path: Path, value: str) -> None:
     for head, place in (A, "[tasks.a]"), (f"{A}[defaults]\n", "[defaults]"):
@@ -231,13 +224,6 @@ def test_records_of_a_command_name_the_configuration_of_linters(tmp_path: Path, 
                 "to record the findings of a linter, write [tasks.X] command = […] in codebatch.toml",
             )
         ]
-
-
-@pytest.mark.parametrize("key", sorted(FUTURE_SETTINGS))
-def test_future_setting_is_reported_as_unsupported(tmp_path: Path, key: str) -> None:
-    assert wrong(tmp_path, f"{key} = 1\n{A}") == [
-        (f"work.toml sets {key!r}, which this version does not support yet", None)
-    ]
 
 
 def test_independent_errors_are_reported_together(tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def make_capsule_header(
     `jobs` is the number of worker processes for a capsule.
     """
     names = {task.name for task in tasks}
-    locations = {name: location for name, location in catalogue.locations.items() if name in names}
+    portable: dict[str, CustomTaskLocation | CommandTaskLocation] = {**catalogue.custom_locations, **catalogue.commands}
+    locations = {name: location for name, location in portable.items() if name in names}
     return CapsuleHeader(
         plan_digest=plan_digest,
         codebatch=codebatch_version(),

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from codebatch.model.outcome import WorkUnit
+from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import WORK_TASK
 from codebatch.protocol.messages import Assign, AttemptInput, NeedState
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import StartCommand
+from codebatch.scheduling.work.tree_inputs import make_tree_input
 from codebatch.store import layout
 from codebatch.store.work.attempts import CommandPlaces
 
 
-def make_assign(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
+def make_assign(
+    conductor: Conductor, start: StartCommand, places: CommandPlaces, is_isolated: Callable[[CommandId], bool]
+) -> Assign:
     """Return the message that assigns an attempt to a worker.
 
-    It includes further attempts, which the worker starts one after another when the attempt has ended.
+    It includes further attempts, which the worker starts one after another when the attempt has ended. `is_isolated`
+    returns whether a command works in a tree of its own.
     """
     shard, item = places.place_of_item(start.item)
     return Assign(
         unit=WorkUnit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
         epoch=start.epoch,
         requests=start.requests,
-        brief=make_attempt_input(conductor, start, places),
+        brief=make_attempt_input(conductor, start, places, is_isolated=is_isolated(conductor.agenda.ids[start.item])),
         is_repeatable=start.epoch == 1 and conductor.agenda.policies[start.item].is_repeatable,
-        then=tuple(make_assign(conductor, follower, places) for follower in start.then),
+        then=tuple(make_assign(conductor, follower, places, is_isolated) for follower in start.then),
     )
 
 
-def make_attempt_input(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> AttemptInput:
+def make_attempt_input(
+    conductor: Conductor, start: StartCommand, places: CommandPlaces, *, is_isolated: bool
+) -> AttemptInput:
     """Return the Brief of an attempt that is about to start: the values that its command can use."""
     previous = conductor.last_begun_outcome(start.item)
     return AttemptInput(
@@ -35,6 +44,7 @@ def make_attempt_input(conductor: Conductor, start: StartCommand, places: Comman
         previous_round=0 if previous is None else previous.round,
         previous_log=_last_log_name(conductor, start.item, places),
         needs=tuple(_need_state(conductor, need.item, places) for need in conductor.agenda.needs[start.item]),
+        tree=make_tree_input(conductor, start.item) if is_isolated else None,
     )
 
 

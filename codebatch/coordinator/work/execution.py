@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import UNSET
 
 from codebatch.coordinator.work.command_backend import ProcessCommandBackend
 from codebatch.coordinator.work.duration_estimates import load_estimator
 from codebatch.coordinator.work.interfaces import CommandWatcher
 from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.coordinator.work.notifications import Notifier
+from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Work
 from codebatch.protocol.launch import WorkerSettings
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.tree_inputs import kept_trees
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, new_holder_id
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.attempts import AttemptReader
-from codebatch.store.work.work_batches import read_command, read_command_ids, read_work
+from codebatch.store.work.trees import remove_leftover_trees
+from codebatch.store.work.work_batches import CommandDefinitions, read_command, read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
 from codebatch.system.processes.environment import original_environment
@@ -85,15 +91,33 @@ def run_work_batch(
                     estimator=estimator,
                     notifier=notifier,
                     read_text=lambda command: read_command(store, batch, command).text,
+                    is_isolated=_isolation_reader(store, batch, work),
                     waits_for_answers=waits_for_answers,
                 )
+            _remove_leftover_trees(store, batch, work, conducting.conductor)
             try:
                 conducting.run()
             finally:
                 conducting.close()
                 estimator.save_durations()
+            _remove_leftover_trees(store, batch, work, conducting.conductor)
             if crew.exit_status or not conducting.has_unseen_requests:
                 return WorkRunOutcome(crew.exit_status, conducting.attempts)
+
+
+def _remove_leftover_trees(store: StoreDir, batch: BatchDir, work: Work, conductor: Conductor) -> None:
+    """Remove the trees of workers that were killed."""
+    if work.trees is not UNSET:
+        running = [conductor.agenda.ids[item] for item in conductor.running_items]
+        remove_leftover_trees(store, batch.id, work.trees, kept_trees(conductor), running)
+
+
+def _isolation_reader(store: StoreDir, batch: BatchDir, work: Work) -> Callable[[CommandId], bool]:
+    """Return a function that returns whether the next attempt of a command works in a tree of its own."""
+    if work.trees is UNSET:
+        return lambda _: False
+    definitions = CommandDefinitions(store, batch)
+    return lambda command: definitions.read(command).isolation is not UNSET
 
 
 @contextlib.contextmanager

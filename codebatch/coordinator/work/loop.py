@@ -98,6 +98,7 @@ class WorkCoordinator:
         watcher: CommandWatcher | None,
         wall_ns: Callable[[], int],
         read_text: Callable[[str], str],
+        is_isolated: Callable[[CommandId], bool],
         waits_for_answers: bool = False,
         now_ns: Callable[[], int] = running_ns,
         estimator: DurationEstimator | None = None,
@@ -105,9 +106,9 @@ class WorkCoordinator:
     ) -> None:
         """Take the lease of the batch and read its state. Raises BatchRunning if another process has the lease.
 
-        `commands` are in plan order, `about` is the holder file of this process, `read_text` returns a command's text.
+        `commands` are in plan order, `about` describes this process, `read_text` and `is_isolated` describe a command.
         """
-        self._batch, self._backend, self._watcher = batch, crew, watcher
+        self._batch, self._backend, self._watcher, self._is_isolated = batch, crew, watcher, is_isolated
         with contextlib.ExitStack() as opened:
             self._holder = HolderRegistration(batch.files, batch.root, about, is_durable=True)
             opened.callback(self._holder.close)
@@ -132,9 +133,8 @@ class WorkCoordinator:
                 batch, work, self.attempts.places, self._requests, read_text=read_text, start=crew.start_helper,
                 wall_ns=wall_ns,
             )  # fmt: skip
-            self._stop_requests = StopRequests(
-                self._requests, self._leases, self.attempts, commands, about.pid, wall_ns
-            )
+            stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
+            self._stop_requests = stops
             durations = () if estimator is None else estimator.estimated_seconds
             agenda = make_command_plan(work, commands, batch.id, durations)
             agenda = replace(agenda, waits_for_answers=waits_for_answers or agenda.waits_for_answers)
@@ -330,7 +330,9 @@ class WorkCoordinator:
                 member = self._workers[worker] = self._backend.start(worker)
                 self._journal.write_event(journal.Spawned(worker=member.holder, pid=member.pid))
             case StartCommand():
-                self._backend.send(action.worker, make_assign(self.conductor, action, self.attempts.places))
+                self._backend.send(
+                    action.worker, make_assign(self.conductor, action, self.attempts.places, self._is_isolated)
+                )
                 self._publisher.record_assignment(action, self._workers[action.worker])
             case CommandAdvanced(start):
                 self._publisher.record_assignment(start, self._workers[start.worker])

@@ -107,6 +107,10 @@ class CommandBatch:
         """
         return self._histories.last_begun_outcome(item)
 
+    def outcomes_by_round(self, item: int) -> Mapping[int, AttemptOutcome]:
+        """Return the outcomes of an item by round."""
+        return self._histories.outcomes_by_round(item)
+
     @property
     def state_rule(self) -> CommandStateRule:
         """The rule that computes the state of an item without regard to the commands that it needs."""

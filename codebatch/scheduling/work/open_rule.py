@@ -97,6 +97,12 @@ class CommandStateRule:
         """Return the question after the last round of an item, or None."""
         return self._summarize_rounds(item).question
 
+    def has_answer(self, item: int, asked: AttemptOutcome) -> bool:
+        """Return whether an attempt of an item ended with a question of its command that has an answer now."""
+        if asked.type != "blocked" or not asked.question:
+            return False
+        return self._first_valid_answer(item, asked.round, AwaitedQuestion(asked.question, None)) is not None
+
     def failed_try_count(self, item: int) -> int:
         """Return the number of tries that failed since a request last opened the item."""
         return self._summarize_rounds(item).failed_tries

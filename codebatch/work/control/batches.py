@@ -21,6 +21,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.event import instant_ns
 from codebatch.operations import NoteCallback, ignore_note
+from codebatch.query.status.unapplied_changes import UnappliedChanges, read_unapplied_changes
 from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.estimate import Eta
@@ -71,6 +72,11 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         past = max(0.0, (wall_ns() - instant_ns(progress.at)) / 1e9)
         low, middle, high = (max(0.0, round(estimate - past, 1)) for estimate in progress.eta_seconds)
         return Eta((low, middle, high), progress.without_estimate)
+
+    @property
+    def unapplied(self) -> UnappliedChanges:
+        """The changes of isolated tasks that `codebatch apply` has not written."""
+        return read_unapplied_changes(self.store, self.batch, self.standing)
 
     @property
     def shortfall(self) -> BatchIncomplete | None:

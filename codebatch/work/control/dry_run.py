@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.coordinator.work.duration_estimates import DefinedCommand, DurationEstimator
 from codebatch.model.digest import digest_bytes
-from codebatch.model.work.command import encode_command
+from codebatch.model.work.command import Isolation, encode_command
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.makespan import schedule_items
@@ -24,7 +24,8 @@ class DryRunTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task and its expected start: seconds after the start of the first task, and the slot, counted from 1.
 
     `seconds` is the expected duration of the task, or null if unknown. A task of unknown duration is planned with a
-    typical duration of the other tasks, or with one second if all durations are unknown.
+    typical duration of the other tasks, or with one second if all durations are unknown. `isolation` is the tree in
+    which the task works, or null if it works in the root.
     """
 
     task: str
@@ -34,6 +35,7 @@ class DryRunTask(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None
     needs: tuple[str, ...]
     after: tuple[str, ...]
+    isolation: Isolation | None
 
 
 class DryRunAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +74,7 @@ def dry_run(paths: tuple[Path, ...], options: WorkOptions, place: StoreLocator) 
     waits: dict[str, dict[str, list[str]]] = {"needs": {}, "after": {}}
     for edge in work.edges:
         waits[edge.kind].setdefault(edge.task, []).append(edge.on)
+    isolations = {command.id: command.isolation or None for command in listed.commands}
     tasks = tuple(
         DryRunTask(
             task=items[task.item],
@@ -81,6 +84,7 @@ def dry_run(paths: tuple[Path, ...], options: WorkOptions, place: StoreLocator) 
             seconds=seconds[task.item],
             needs=tuple(waits["needs"].get(items[task.item], ())),
             after=tuple(waits["after"].get(items[task.item], ())),
+            isolation=isolations[items[task.item]],
         )
         for task in placed
     )

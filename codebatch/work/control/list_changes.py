@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
 
 from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreCorrupt
+from codebatch.model.entry import SnapshotId
 from codebatch.model.text.quantities import count_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Reload, Skip
@@ -208,8 +210,15 @@ def _compare_lists(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
         removed=tuple(removed),
         done_and_changed=tuple(changed[True]),
         added=_added_tasks(work, listed),
-        settings=tuple(name for name in settings if getattr(now, name) != getattr(work, name)),
+        settings=tuple(name for name in settings if _setting(now, name) != _setting(work, name)),
     )
+
+
+def _setting(work: Work, name: str) -> object:
+    """Return a setting as its task list defines it. The commit and the snapshot of trees belong to the batch."""
+    if name == "trees" and work.trees is not UNSET:
+        return msgspec.structs.replace(work.trees, repository=b"", base="", snapshot=SnapshotId(""))
+    return getattr(work, name)
 
 
 def _effective_round(command: CommandStatus) -> int | None:
@@ -267,6 +276,12 @@ def _make_reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[C
             message = f"the task {edge.task} now needs {edge.on}, which is not in batch {work_batch.batch.id}"
             raise InvalidInput(message, hint=_other_changes_hint())
     for id_ in ids:
+        isolation = listed.definitions[id_].command.isolation
+        if isolation is not UNSET and (work.trees is UNSET or not work.trees.supports(isolation)):
+            message = (
+                f'the task {id_} now has isolation = "{isolation}", and batch {work_batch.batch.id} has no such trees'
+            )
+            raise InvalidInput(message, hint=_other_changes_hint())
         for pool, amount in now.task_policy(id_).pools.items():
             if amount > work.pools.get(pool, 0):
                 size = work.pools.get(pool, 0)

@@ -38,6 +38,7 @@ from codebatch.work.control.list_changes import NO_CHANGES, ListChanges, reload_
 from codebatch.work.control.listener import ListenerAdapter, WorkListener
 from codebatch.work.control.orphaned_commands import find_orphaned_commands
 from codebatch.work.control.requests import find_commands, visible_failures
+from codebatch.work.control.tree_base import record_tree_base
 from codebatch.work.control.trust import check_file_system, check_place_trusted, check_trusted
 from codebatch.work.definition.selection import PreviousTask
 from codebatch.work.definition.settings import WorkOptions
@@ -135,8 +136,9 @@ def make_batch(
             _refuse_parallel_batch(store, listed.work.root)
         for text in find_orphaned_commands(store, listed.work.root):
             listener.note(text)
+        work = record_tree_base(store, listed, _with_done_tasks(store, listed), listener.note)
         with collector_paused():
-            batch = make_work_batch(store, listed.commands, _with_done_tasks(store, listed), at_ns=wall_ns())
+            batch = make_work_batch(store, listed.commands, work, at_ns=wall_ns())
         yield NewWorkBatch(store, batch, lock, making.close)
 
 

@@ -16,6 +16,7 @@ from codebatch.model.text.instants import instant_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import EdgeKind, Work
 from codebatch.query.status.holder_rows import HolderRow, holder_row
+from codebatch.query.status.unapplied_changes import UnappliedChanges
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
@@ -28,8 +29,9 @@ _FAILURE_REASON_TEXTS = {
     "timeout": "timed out",
     "stall": "printed nothing for too long",
     "memory": "used too much memory",
-    "check": "its check failed",
+    "check": "its changes could not be recorded",
     "start": "could not be started",
+    "conflict": "the changes of tasks that it needs conflict",
     "interrupted": "interrupted: its worker or the machine died",
     "limited": "rate limited",
 }
@@ -94,6 +96,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `cost`: the sum of the costs that attempts reported, or null if no attempt reported a cost.
     - `coordinator`: the process that runs the batch.
     - `workers`: the processes that run commands.
+    - `unapplied`: the changes of isolated tasks that `codebatch apply` has not written.
     - `list_changes`: how the task list differed from the batch when the batch was resumed, before any `--reload`. It is
       null if there were no differences.
     """
@@ -117,6 +120,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     coordinator: HolderRow | None
     workers: tuple[HolderRow, ...]
     tasks: tuple[WorkTaskRow, ...]
+    unapplied: UnappliedChanges
     list_changes: ListChanges | None
 
 
@@ -146,6 +150,7 @@ def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) 
         coordinator=None if status.coordinator is None else holder_row(status.coordinator),
         workers=tuple(map(holder_row, status.workers)),
         tasks=tuple(_task_rows(work_batch)),
+        unapplied=work_batch.unapplied,
         list_changes=None if changes is None or changes.is_nothing else changes,
     )
 
@@ -198,10 +203,10 @@ def iter_task_explanations(work_batch: WorkBatch) -> Iterator[tuple[CommandStatu
             pools = {pool: closed[pool] for pool in work.task_policy(status.id).pools if pool in closed}
             yield status, ", ".join(closed_pool_texts(pools))
         else:
-            yield (
-                status,
-                _explanation(status, waits, open_by_task.get(status.id), is_expired=work_batch.standing.is_expired),
-            )
+            is_expired = work_batch.standing.is_expired
+            why = _explanation(status, waits, open_by_task.get(status.id), is_expired=is_expired)
+            newer = f"needs {status.newer_need}, which ran again since" if status.newer_need is not None else ""
+            yield status, "; ".join(filter(None, (why, newer)))
 
 
 def _edge_targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:

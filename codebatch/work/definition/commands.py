@@ -32,7 +32,7 @@ from codebatch.work.definition.expansion import GroupExpander, GroupMember
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, valid_part
-from codebatch.work.definition.tables import FUTURE_TASK_KEYS, SettingsTable, TaskDefaults, TaskTable, TryTable
+from codebatch.work.definition.tables import SettingsTable, TaskDefaults, TaskTable, TryTable
 from codebatch.work.definition.task_files import PROSE_NEEDS_KEYS
 from codebatch.work.definition.work_files import TaskSource, WorkFile
 
@@ -210,7 +210,7 @@ class TaskDefiner:
 
     def _without_unknown_keys(self, table: dict[str, object], place: TableLocation) -> dict[str, object]:
         """Remove unknown keys from front matter and record them for `note_unknown_keys`."""
-        unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in FUTURE_TASK_KEYS]
+        unknown = [key for key in table if key not in TaskTable.__struct_fields__]
         for key in unknown:
             self._unknown.setdefault(key, {})[place.file] = None
             del table[key]
@@ -335,6 +335,7 @@ def _make_command(
         stall_seconds=None if task.stall_seconds is UNSET else task.stall_seconds,
         grace_seconds=task.grace_seconds,
         leftovers=task.leftovers,
+        isolation=UNSET if task.isolation == "none" else task.isolation,
         memory_mb_max=None if task.memory_mb_max is UNSET else task.memory_mb_max,
         log_mb_max=task.log_mb_max,
         check=task.check,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
 from codebatch.model.work.work_batch import (
@@ -25,7 +25,14 @@ from codebatch.model.work.work_batch import (
 from codebatch.system.host import usable_cores
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.table_checks import TableChecker, TableLocation, check_pattern, valid_part
-from codebatch.work.definition.tables import INTEGER_MAX, SECONDS_MAX, AnsweringTable, InferTable, SettingsTable
+from codebatch.work.definition.tables import (
+    INTEGER_MAX,
+    SECONDS_MAX,
+    AnsweringTable,
+    InferTable,
+    SettingsTable,
+    TreesTable,
+)
 from codebatch.work.definition.work_files import WorkFile
 
 DEFAULT_PARALLEL_MAX = 8
@@ -125,6 +132,7 @@ class BatchSettings:
     start_every_seconds: float = 0.0
     timeout_seconds: float | None = None
     halt: HaltMode = "soon"
+    trees: TreesTable | UnsetType = UNSET
     notes: list[str] = field(default_factory=list)
 
 
@@ -183,6 +191,7 @@ def merge_batch_settings(
         start_every_seconds=first.start_every_seconds,
         timeout_seconds=options.timeout or (None if first.timeout_seconds is UNSET else first.timeout_seconds),
         halt=halt,
+        trees=first.trees,
         notes=notes,
     )
     return settings, tables

@@ -16,12 +16,12 @@ from codebatch.model.work.placeholders import placeholder_problems as placeholde
 from codebatch.model.work.variables import VariableError, bare_variables, expand_value
 from codebatch.snapshotting.selection import find_pattern_mistake
 from codebatch.work.definition.problems import DefinitionProblems
-from codebatch.work.definition.tables import FUTURE_KEYS_BY_KIND, TABLE_TYPES, TableKind
+from codebatch.work.definition.tables import TABLE_TYPES, TableKind
 
 ID_HINT = (
     "ids consist of letters, digits, '.', '_' and '-', start with a letter or digit and have at most 100 characters"
 )
-_INNER_TABLE_KINDS: dict[str, TableKind] = {"each": "each", "infer": "infer"}
+_INNER_TABLE_KINDS: dict[str, TableKind] = {"each": "each", "infer": "infer", "trees": "trees"}
 _PATTERN_KEYS = ("files", "inputs", "outputs")
 _KEYS_OF_OTHER_PROGRAMS = {
     "depends_on": "needs",
@@ -185,9 +185,7 @@ class TableChecker:
                 self._problems.add(f"{place} {problem.text}, in text_suffix", problem.hint)
 
     def _report_unknown_key(self, place: TableLocation, kind: TableKind, key: str, value: object) -> None:
-        if key in FUTURE_KEYS_BY_KIND[kind]:
-            self._problems.add(f"{place} sets {key!r}, which this version does not support yet")
-        elif key == "records" and kind in ("task", "defaults"):
+        if key == "records" and kind in ("task", "defaults"):
             self._problems.add(f"{place} sets 'records', but commands of a task list have no records", _RECORDS_HINT)
         elif kind == "defaults" and key in self._fields["task"]:
             self._problems.add(f"{place} sets {key!r}, which is allowed only in a task", "set it in a task: [tasks.…]")

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from codebatch.model.work.command import GRACE_SECONDS, LOG_MB_MAX, QUESTION_LINES, LeftoverAction
+from codebatch.model.work.trees import TreesKept
 from codebatch.model.work.work_batch import (
     ANSWERING_SECONDS,
     BACKOFF_FACTOR,
@@ -38,6 +39,9 @@ SECONDS_MAX = 1_000_000_000
 INTEGER_MAX = 1_000_000
 EXIT_STATUS_MAX = 255
 BACKOFF_FACTOR_MAX = 1_000
+
+IsolationValue = Literal["none", "worktree", "copy"]
+"""The isolation of a task. `none`: the task works in the root."""
 
 TextValue = Annotated[str, Meta(description="a string")]
 FileNameValue = Annotated[str, Meta(min_length=1, description="a file path")]
@@ -163,6 +167,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     restarts_max: RestartCount = RESTARTS_MAX
     expected_seconds: PositiveSeconds | UnsetType = UNSET
     leftovers: Annotated[LeftoverAction, _choice_description(LeftoverAction)] = "kill"
+    isolation: Annotated[IsolationValue, _choice_description(IsolationValue)] = "none"
     memory_mb_max: PositiveInteger | UnsetType = UNSET
     log_mb_max: PositiveInteger = LOG_MB_MAX
     inputs: PatternTexts = ()
@@ -232,6 +237,14 @@ class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=T
     ) = UNSET
 
 
+class TreesTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[trees]`: the trees of isolated tasks. An empty `directory` means the directory of caches."""
+
+    directory: Annotated[str, Meta(description="the path of a directory")] = ""
+    link: Annotated[tuple[str, ...], Meta(description="a list of paths below `root`")] = ()
+    keep: Annotated[TreesKept, _choice_description(TreesKept)] = "failed"
+
+
 class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[notify]`: a command that receives events as JSON on its standard input."""
 
@@ -267,6 +280,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     start_every_seconds: NonnegativeSeconds = 0.0
     timeout_seconds: PositiveSeconds | UnsetType = UNSET
     halt: Annotated[HaltMode, _choice_description(HaltMode)] | UnsetType = UNSET
+    trees: Annotated[TreesTable, Meta(description="a table with `directory`, `link` or `keep`")] | UnsetType = UNSET
     answering: (
         Annotated[
             AnsweringTable, Meta(description="a table with `rules`, `command`, `timeout_seconds` or `per_task_max`")
@@ -282,26 +296,12 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
     tasks: dict[str, TaskTable] = msgspec.field(default_factory=dict)
 
 
-FUTURE_SETTINGS = frozenset({
-    "trees",
-})  # fmt: skip
-FUTURE_TASK_KEYS = frozenset({
-    "isolation",
-})  # fmt: skip
-"""Keys of a task that have no meaning yet and are reserved for later versions."""
-
-TableKind = Literal["settings", "defaults", "task", "each", "infer"]
+TableKind = Literal["settings", "defaults", "task", "each", "infer", "trees"]
 TABLE_TYPES: dict[TableKind, type[msgspec.Struct]] = {
     "settings": SettingsTable,
     "defaults": TaskDefaults,
     "task": TaskTable,
     "each": EachTable,
     "infer": InferTable,
-}
-FUTURE_KEYS_BY_KIND: dict[TableKind, frozenset[str]] = {
-    "settings": FUTURE_SETTINGS,
-    "defaults": FUTURE_TASK_KEYS,
-    "task": FUTURE_TASK_KEYS,
-    "each": frozenset(),
-    "infer": frozenset(),
+    "trees": TreesTable,
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
 
 from codebatch.errors import NothingToDo
 from codebatch.model.work.command import Command, CommandId
@@ -22,6 +23,7 @@ from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.selection import ListIdentity, PreviousTasksReader, TaskSelection, abbreviated_ids
 from codebatch.work.definition.settings import BatchSettings, WorkOptions, merge_batch_settings
 from codebatch.work.definition.table_checks import TableChecker
+from codebatch.work.definition.trees import make_tree_settings
 from codebatch.work.definition.validation import (
     check_cycles,
     check_done_tasks,
@@ -110,6 +112,7 @@ def _read_list(
     check_task_pools(tasks, settings.pools, problems)
     edges = resolve_edges(tasks, definer.groups, done, problems)
     check_cycles(edges, problems)
+    trees = make_tree_settings(settings, files[0], cwd, [task.command for task in tasks], environ, problems)
     problems.raise_any()
     if done:
         settings.notes.append(f"marked as done and not run: {abbreviated_ids(sorted(done))}")
@@ -138,11 +141,8 @@ def _read_list(
     commands, work, notes = _build_work(tasks, edges, settings, source, environ.get("PATH"))
     work = msgspec.structs.replace(
         work,
-        inferred=tuple(
-            inferred_edge
-            for inferred_edge in inferred
-            if inferred_edge.task in chosen.ids and inferred_edge.on in chosen.ids
-        ),
+        trees=trees if any(command.isolation is not UNSET for command in commands) else UNSET,
+        inferred=tuple(edge for edge in inferred if edge.task in chosen.ids and edge.on in chosen.ids),
         satisfied_needs=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
         origin=origin,
     )

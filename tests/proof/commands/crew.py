@@ -11,6 +11,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.holders import HolderFile
+from tests.proof.commands.tree_inputs import check_tree_input
 from tests.support.schedule import Process
 from tests.support.simulated_channel import Pipe
 
@@ -58,6 +59,8 @@ class SimulatedCommandCrew:
         if worker in self.workers:
             if isinstance(message, messages.Assign):
                 self._world.given_behind += len(message.then)
+                for assigned in (message, *message.then):
+                    check_tree_input(assigned, self._world.batch()[1])
             self.workers[worker].pipe.send(message)
 
     def set_timer(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:

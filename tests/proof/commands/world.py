@@ -201,6 +201,7 @@ class CommandWorld:
                     wall_ns=wall_ns,
                     now_ns=Clock(holder),
                     read_text=lambda command: "",
+                    is_isolated=lambda command: True,
                 )
                 if self.gives_much:
                     loop.conductor._prefetched = GenerousRuns()

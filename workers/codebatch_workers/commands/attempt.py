@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import CommandReport, OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import Command
@@ -38,8 +39,8 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     If `type` is None, no outcome is committed. `orphaned_processes` describes processes that keep running.
 
-    `reported_question` is the question with which the command ended. `report`, `until_ns` and `is_final` are as in
-    `Outcome`. `spent_seconds` are `seconds` without the time spent waiting for answers.
+    `reported_question` is the question with which the command ended. `report`, `until_ns`, `is_final` and `changes` are
+    as in `TaskOutcome`. `spent_seconds` are `seconds` without the time spent waiting for answers.
     """
 
     type: OutcomeType | None
@@ -54,6 +55,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     spent_seconds: float = 0.0
     until_ns: int = 0
     is_final: bool = False
+    changes: Digest = Digest("")
 
     @property
     def has_ended_by_itself(self) -> bool:

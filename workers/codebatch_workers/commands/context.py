@@ -34,13 +34,14 @@ def make_process_start(
     root: Path,
     base_environment: Mapping[str, str],
     mark: str,
+    tree_variables: Mapping[str, str],
     reads: bool = True,
 ) -> ProcessStart:
     """Return how to start a command, or the check of a command. Raises ProcessNotStarted.
 
     `run` is the command line. Paths are relative to `root`. `base_environment` is the caller's environment without
-    variables that codebatch set. `mark` identifies the attempt in the environment of its processes. Unless `reads` is
-    set, the process has no standard input.
+    variables that codebatch set. `mark` identifies the attempt in the environment of its processes. `tree_variables`
+    are those of an attempt in a tree of its own. Unless `reads` is set, the process has no standard input.
     """
     directory = root if command.cwd == "." else root / command.cwd
     own_variables = {
@@ -48,6 +49,7 @@ def make_process_start(
         "CODEBATCH_TASK": command.id,
         "CODEBATCH_ROUND": str(round_),
         **materials.environment_variables(),
+        **tree_variables,
         ATTEMPT_VARIABLE: mark,
         "PWD": str(directory),
     }

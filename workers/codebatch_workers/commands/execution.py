@@ -75,7 +75,7 @@ class AttemptExecution:
 
         verdict = judge_failure(self._command, result, self._log.output_end, self._wall_ns)
         if verdict.note:
-            self._log.write(f"codebatch: {verdict.note}\n".encode())
+            self._log.write_note(verdict.note)
         return verdict.result
 
     def _run_and_check(self) -> AttemptResult:
@@ -84,13 +84,13 @@ class AttemptExecution:
                 self._command, self._make_start(self._command.run, True), spent_seconds=0.0
             )
         except ProcessNotStarted as error:
-            self._log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
+            self._log.write_note(f"not started: {error}")
             return AttemptResult(type="failed", reason="start")
         if result.has_ended_by_itself and result.exit_status is not None:
             question = self._materials.question if self._has_written() else None
             ending = read_ending(self._command, self._files, question, result.exit_status, self._log.output_end)
             if ending.problem:
-                self._log.write(f"codebatch: {ending.problem}\n".encode())
+                self._log.write_note(ending.problem)
             result = msgspec.structs.replace(result, report=ending.said)
             if ending.reported_question is not None:
                 return msgspec.structs.replace(
@@ -105,7 +105,7 @@ class AttemptExecution:
             start = self._make_start(command.check, False)
             check_result = self._run_command_process(command, start, spent_seconds=command_result.spent_seconds)
         except ProcessNotStarted as error:
-            self._log.write(f"codebatch: check not started: {error}\n".encode("utf-8", "surrogateescape"))
+            self._log.write_note(f"check not started: {error}")
             check_result = AttemptResult(type="failed", reason="exit")
         result = msgspec.structs.replace(
             check_result,

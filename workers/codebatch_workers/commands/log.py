@@ -57,6 +57,10 @@ class AttemptLogWriter:
         """The last `end_bytes` bytes of the output, from memory."""
         return self._recent
 
+    def write_note(self, text: str) -> None:
+        """Append a line of codebatch to the log."""
+        self.write(f"codebatch: {text}\n".encode("utf-8", "surrogateescape"))
+
     def write(self, data: bytes) -> None:
         """Append output to the log. When the log has reached half the limit, write to the files for the end instead."""
         self.bytes += len(data)

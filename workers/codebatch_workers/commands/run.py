@@ -203,6 +203,7 @@ def _encode_outcome(attempt: _FinishedAttempt) -> EncodedOutcome:
         report=result.report,
         until_ns=result.until_ns,
         is_final=result.is_final,
+        changes=result.changes,
     )
 
 

@@ -14,7 +14,9 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import UNSET
 
 from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
 from codebatch.model.documents import DocumentError
@@ -22,10 +24,10 @@ from codebatch.model.entry import Entry
 from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import Shard
 from codebatch.model.text.color_codes import enable_colors
-from codebatch.model.work.command import Command, decode_command
+from codebatch.model.work.command import Command, Isolation, decode_command
 from codebatch.model.work.request import Reload, reloaded_command
 from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerLaunch, attempt_mark
-from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop
+from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop, Terminate
 from codebatch.store import layout
 from codebatch.store.batches import journal
 from codebatch.store.batches.batch_directory import load_batch_snapshot, open_batch
@@ -34,6 +36,7 @@ from codebatch.store.batches.store_directory import open_store
 from codebatch.store.results.outcomes import OutcomeCommitter, attempt_outcome
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
+from codebatch.store.work.work_batches import read_work
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.files.files import RealFiles, StoreFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
@@ -59,6 +62,10 @@ from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
 from codebatch_workers.commands.run import PrefetchedRun
 from codebatch_workers.commands.scratch import AttemptDirectories
 from codebatch_workers.runtime.channel import CoordinatorChannel, CoordinatorLost, report_fatal_error
+
+if TYPE_CHECKING:
+    from codebatch_workers.commands.attempt_tree import AttemptTree
+    from codebatch_workers.commands.trees import TreeMaker
 
 _ITEMS_PER_READ = 256
 
@@ -120,6 +127,7 @@ class Supervisor:
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: CommandStarter = commands or RealCommandStarter()
         self._run = PrefetchedRun(channel, self._listener, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
+        self._trees: TreeMaker | None = None
         self._attempts = 0
         self._now_ns = now_ns
 
@@ -168,6 +176,8 @@ class Supervisor:
         if then != "refused":
             self._record_step(assign.unit, PHASE_COMMIT)
         self._run.end_run("ends" if then == "ends" else Refused(epoch=assign.epoch) if then == "refused" else "is idle")
+        if self._trees is not None:
+            self._trees.remove_ended()
         self._record_step(assign.unit, PHASE_IDLE)
         return then != "ends"
 
@@ -237,8 +247,11 @@ class Supervisor:
         try:
             materials = self._materials.write_files(command, assign, directory)
         except (ProcessNotStarted, StoreUnwritable) as error:
-            log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
+            log.write_note(f"not started: {error}")
             return AttemptResult(type="failed", reason="start")
+        tree = None if command.isolation is UNSET else self._make_tree(command.isolation, command, assign, log)
+        if isinstance(tree, AttemptResult):
+            return tree
 
         def start_of(run: str | tuple[str, ...], reads: bool) -> ProcessStart:
             return make_process_start(
@@ -247,8 +260,9 @@ class Supervisor:
                 materials,
                 batch=self._batch.id,
                 round_=unit.round,
-                root=self._root,
-                base_environment=self._environment,
+                root=self._root if tree is None else tree.root,
+                base_environment=self._environment if tree is None else tree.environment(self._environment),
+                tree_variables={} if tree is None else tree.variables,
                 mark=attempt_mark(self._holder.id, unit.shard, unit.start, assign.epoch),
                 reads=reads,
             )
@@ -268,7 +282,30 @@ class Supervisor:
             has_written=lambda: not self._scratch.is_untouched(directory),
             now_ns=self._now_ns,
         )
-        return execution.run()
+        result = execution.run()
+        if tree is not None and self._trees is not None:
+            result = tree.finish(result, log.write_note)
+            self._trees.end(tree, result)
+        return result
+
+    def _make_tree(
+        self, isolation: Isolation, command: Command, assign: Assign, log: AttemptLogWriter
+    ) -> AttemptTree | AttemptResult:
+        """Return the tree of an attempt, or the result of the attempt if it cannot get a tree. Raises StoreCorrupt."""
+        from codebatch_workers.commands.trees import TreeMaker, make_tree_or_result  # Few batches have trees.
+
+        if self._trees is None:
+            settings = read_work(self._batch).trees
+            if settings is UNSET:
+                log.write_note("not started: this batch was made without settings of trees")
+                return AttemptResult(type="failed", reason="start")
+            self._trees = TreeMaker(self._store, self._batch.id, self._root, settings, self._objects)
+
+        def poll() -> Terminate | None:
+            self._run.do_if_due(self._now_ns())
+            return self._listener.poll(self._now_ns())
+
+        return make_tree_or_result(self._trees, isolation, assign, command.id, log, poll)
 
     def _finish_attempt(
         self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: AttemptQuestions

@@ -1,0 +1,1 @@
+"""Tests of the trees of isolated commands."""
