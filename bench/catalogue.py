@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from bench.scenarios import (
     answers,
+    changes,
     command_line,
     commands,
     cores,
@@ -17,6 +18,7 @@ from bench.scenarios import (
     fuzzing,
     indexes,
     interruptions,
+    isolation,
     linters,
     lists,
     matching,
@@ -36,6 +38,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "edited": whole_runs.edited,
     "ten-files": whole_runs.ten_files,
     "answers": answers.answers,
+    "changes": changes.changes,
     "exports": exports.exports,
     "help": command_line.command_line,
     "index": indexes.index,
@@ -46,6 +49,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "commands-worker": commands.worker,
     "commands-killed": interruptions.killed,
     "commands-cancelled": interruptions.cancelled,
+    "commands-isolated": isolation.isolated,
     "engines": engines.engines,
     "linters": linters.linters,
     "lists": lists.lists,

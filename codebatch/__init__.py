@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from codebatch.operations.api.batch import Batch
     from codebatch.operations.api.record_queries import Records
     from codebatch.operations.api.store import Store, open
+    from codebatch.operations.changes.changed_files import ChangedFile
     from codebatch.operations.comparison.comparison import Comparison
     from codebatch.operations.export.export import make_export
     from codebatch.operations.gate.quality_gate import CheckResult, check
@@ -122,6 +123,7 @@ __all__ = [
     "BatchStatus",
     "Caller",
     "Change",
+    "ChangedFile",
     "CheckResult",
     "CodebatchError",
     "Comparison",
@@ -222,6 +224,7 @@ _EXPORTED_NAMES = {
     "operations.api.batch": "Batch",
     "operations.api.record_queries": "Records",
     "operations.api.store": "open Store",
+    "operations.changes.changed_files": "ChangedFile",
     "operations.comparison.comparison": "Comparison",
     "operations.export.export": "make_export",
     "operations.gate.quality_gate": "check CheckResult",

@@ -15,6 +15,7 @@ from codebatch.index.generations import IndexFile
 from codebatch.model.documents import Document
 from codebatch.model.outcome import Commit, HolderId
 from codebatch.model.plan import Plan
+from codebatch.model.work.application import ChangesApplication
 from codebatch.protocol.launch import VARIABLES_KEPT, worker_environment
 from codebatch.serve import socket_stream
 from codebatch.serve.app import LiveApp
@@ -95,6 +96,7 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
     "settled.json": CompactedBatch,
     "manifest.json": Manifest,
     "untrusted.json": UntrustedFile,
+    "file in applied/": ChangesApplication,
     "index.json": IndexFile,
 }
 

@@ -12,6 +12,7 @@ from codebatch.store.objects.survey import survey_objects
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.results.untrusted import load_untrusted
 from codebatch.store.snapshots.snapshots import load_snapshot, snapshot_ids
+from codebatch.store.work.applications import ApplicationStore
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import read_work
 
@@ -41,6 +42,7 @@ def _check_batch_documents(store: StoreDir, batch_id: str, findings: SelftestFin
     if is_work(batch):
         read_work(batch)
         findings.count_checked("documents", 1 + len(RequestStore(batch.files, batch.root).read()))
+        findings.count_checked("documents", len(ApplicationStore(batch.files, batch.root).read()))
     if store.files.stat(store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
         load_batch_snapshot(store, batch)
 
@@ -51,7 +53,8 @@ def check_objects(subject: SelftestSubject, findings: SelftestFindings) -> None:
     referrers: dict[str, str] = {}
     for batch_id in batch_ids(store):
         with findings.recording_damage(f"{layout.BATCHES}/{batch_id}"):
-            referrers.update(dict.fromkeys(iter_record_objects(open_batch(store, batch_id)), batch_id))
+            batch = open_batch(store, batch_id)
+            referrers.update(dict.fromkeys(iter_record_objects(store, batch), batch_id))
     objects = store.objects()
     for snapshot_id in snapshot_ids(store.files, store.root):
         with findings.recording_damage(f"{layout.SNAPSHOTS}/{snapshot_id}"):

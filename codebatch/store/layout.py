@@ -77,6 +77,7 @@ OUTCOMES = "outcomes"
 OUTPUTS = "outputs"
 SCRATCH = "scratch"
 REQUESTS = "requests"
+APPLIED = "applied"
 LOGS = "logs"
 EVENTS = "events"
 QUESTIONS = "questions"
@@ -87,6 +88,7 @@ _SHARD_PATTERN = f"({SHARD_ID_PATTERN})"
 _LEASE_NAME = re.compile(_SHARD_PATTERN + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
 _COORDINATOR_LEASE_NAME = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
 _LOG_NAME = re.compile(_SHARD_PATTERN + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
+_APPLICATION_NAME = re.compile(r"([0-9]{6,9})\.json\Z", re.ASCII)
 _EVENTS_NAME = re.compile(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
 _QUESTION_NAME = re.compile(
     _SHARD_PATTERN + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII
@@ -144,6 +146,17 @@ def parse_coordinator_lease_name(name: str) -> int | None:
 def request_name(n: int) -> str:
     """Return the name in `requests/` of the `n`th request."""
     return f"{n:06d}.json"
+
+
+def application_name(n: int) -> str:
+    """Return the name in `applied/` of the `n`th application of change sets."""
+    return f"{n:06d}.json"
+
+
+def parse_application_name(name: str) -> int | None:
+    """Return the number in the name of an application of change sets, or None for any other name."""
+    match = _APPLICATION_NAME.match(name)
+    return int(match[1]) if match and application_name(int(match[1])) == name else None
 
 
 def events_name(epoch: int) -> str:

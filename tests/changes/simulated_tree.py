@@ -12,19 +12,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codebatch.system.files.system_calls import SystemCalls
+from tests.support.disk import Disk
 
 
 class SimulatedTreeCalls:
-    """TreeCalls over SystemCalls, which may be watched. `sync` makes a disk durable.
+    """TreeCalls over SystemCalls of a disk, which may be watched. `sync` makes the disk durable.
 
     Permissions are not simulated. With `ignores_case`, a name leads to any name that is equal without case.
     """
 
     def __init__(
-        self, calls: SystemCalls, sync: Callable[[], None], *, free: int = 1 << 40, ignores_case: bool = False
+        self,
+        disk: Disk,
+        calls: SystemCalls,
+        *,
+        sync: Callable[[], None] | None = None,
+        free: int = 1 << 40,
+        ignores_case: bool = False,
     ) -> None:
+        self._disk = disk
         self._calls = calls
-        self._sync = sync
+        self._sync = sync or disk.sync
         self._free = free
         self._ignores_case = ignores_case
         self._paths: dict[int, Path] = {}
@@ -40,6 +48,12 @@ class SimulatedTreeCalls:
 
     def create(self, directory: int, name: bytes, mode: int) -> int:
         return self._opened(self._path(directory, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+
+    def symlink(self, directory: int, target: bytes, name: bytes) -> None:
+        self._calls.symlink(os.fsdecode(target), self._path(directory, name))
+
+    def read_link(self, directory: int, name: bytes) -> bytes:
+        return self._disk.read_link(self._path(directory, name))
 
     def close(self, fd: int) -> None:
         del self._paths[fd]
@@ -70,14 +84,23 @@ class SimulatedTreeCalls:
         assert source in self._paths
         assert target in self._paths
 
-    def rename(self, directory: int, source: bytes, target: bytes) -> None:
-        self._calls.rename(self._path(directory, source), self._path(directory, target))
+    def rename(self, source_directory: int, source: bytes, directory: int, target: bytes) -> None:
+        self._calls.rename(self._path(source_directory, source), self._path(directory, target))
 
-    def link(self, directory: int, source: bytes, target: bytes) -> None:
-        self._calls.link(self._path(directory, source), self._path(directory, target))
+    def link(self, source_directory: int, source: bytes, directory: int, target: bytes) -> None:
+        self._calls.link(self._path(source_directory, source), self._path(directory, target))
 
     def unlink(self, directory: int, name: bytes) -> None:
         self._calls.unlink(self._path(directory, name))
+
+    def mkdir(self, directory: int, name: bytes) -> None:
+        self._calls.mkdir(self._path(directory, name))
+
+    def rmdir(self, directory: int, name: bytes) -> None:
+        path = self._path(directory, name)
+        if self._calls.listing(path):
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path))
+        self._calls.remove_tree(path)
 
     def sync(self) -> None:
         self._sync()

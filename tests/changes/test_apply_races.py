@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,13 +18,21 @@ AFTER = {b"d/x": TreeFile(b"new\n"), b"d/n": TreeFile(b"created\n"), b"z": TreeF
 
 _SWAPS = 10_000
 _SWAPPER = """
-import os, sys
+import os, shutil, sys
 directory, target, swaps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 for _ in range(swaps):
     os.rename(directory, directory + ".kept")
-    os.symlink(target, directory)
-    os.unlink(directory)
-    os.rename(directory + ".kept", directory)
+    try:
+        os.symlink(target, directory)
+        os.unlink(directory)
+    except FileExistsError:
+        pass
+    while True:
+        try:
+            os.rename(directory + ".kept", directory)
+            break
+        except OSError:  # `apply` made the directory meanwhile.
+            shutil.rmtree(directory, ignore_errors=True)
 """
 
 
@@ -144,11 +153,80 @@ def test_directory_that_becomes_a_link_after_its_check_leads_nowhere(tmp_path: P
     assert {path: file for path, file in kept.items() if path not in temporary} == expected
 
 
+class NewDirectoryCalls(UnsyncedCalls):
+    """Calls during which another process acts whenever a directory was made."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        super().__init__()
+        self._act = act
+
+    def mkdir(self, directory: int, name: bytes) -> None:
+        super().mkdir(directory, name)
+        self._act()
+
+
+@pytest.mark.parametrize("entry", ["link", "fifo", "repository"])
+def test_new_directory_that_is_replaced_at_once_leads_nowhere(tmp_path: Path, entry: str) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    write_tree(root, BEFORE)
+    outside.mkdir()
+
+    def swap() -> None:
+        (root / "new").rmdir()
+        match entry:
+            case "link":
+                (root / "new").symlink_to(outside)
+            case "fifo":
+                os.mkfifo(root / "new")
+            case _:
+                (root / "new/.git").mkdir(parents=True)
+
+    after = {**AFTER, b"new/f/x": TreeFile(b"x\n")}
+    outcomes = apply_tree(root, BEFORE, after, calls=NewDirectoryCalls(swap))
+    kind = "another repository" if entry == "repository" else "a file or a symbolic link"
+    assert reasons(outcomes) == {b"new/f/x": f"directory new is {kind}"}
+    assert read_tree(outside) == {}
+    shutil.rmtree(root / "new") if entry == "repository" else (root / "new").unlink()
+    assert read_tree(root) == BEFORE
+
+
+def test_new_directory_that_appears_meanwhile_is_used_and_kept(tmp_path: Path) -> None:
+    class EarlierCalls(UnsyncedCalls):
+        def mkdir(self, directory: int, name: bytes) -> None:
+            super().mkdir(directory, name)
+            super().mkdir(directory, name)
+
+    after = {b"new/x": TreeFile(b"x\n")}
+    assert states(apply_tree(tmp_path, {}, after, calls=EarlierCalls())) == {b"new/x": "written"}
+    assert read_tree(tmp_path) == after
+
+
+@pytest.mark.parametrize("entry", ["link", "directory"])
+def test_replaced_file_is_never_followed(tmp_path: Path, entry: str) -> None:
+    """The file is deleted, then a directory is made in its place, unless another process was faster."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    outside.mkdir()
+    before, after = {b"x": TreeFile(b"x\n")}, {b"x/y/z": TreeFile(b"z\n")}
+
+    class FasterCalls(UnsyncedCalls):
+        def unlink(self, directory: int, name: bytes) -> None:
+            super().unlink(directory, name)
+            if name == b"x":
+                (root / "x").symlink_to(outside) if entry == "link" else (root / "x").mkdir()
+
+    write_tree(root, before)
+    outcomes = states(apply_tree(root, before, after, calls=FasterCalls()))
+    assert outcomes == {b"x": "written", b"x/y/z": "refused" if entry == "link" else "written"}
+    assert not any(outside.iterdir())
+    assert not list(root.rglob(".codebatch-*"))
+
+
 @pytest.mark.slow
 def test_process_that_swaps_a_directory_for_a_link_gets_nothing_written_outside(tmp_path: Path) -> None:
     root, canary = tmp_path / "root", tmp_path / "canary"
     before = {b"d/%d" % number: TreeFile(b"old\n") for number in range(20)}
     after = {b"d/%d" % number: TreeFile(b"new\n") for number in range(25)}
+    after |= {b"d/new%d/f/x" % number: TreeFile(b"new\n") for number in range(5)}
     write_tree(root, before)
     outside = {path.removeprefix(b"d/"): file for path, file in before.items()}
     write_tree(canary, outside)

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.change import ProposedChange, TreeChange
@@ -20,15 +20,16 @@ Tree = Mapping[bytes, "TreeFile"]
 
 
 class TreeFile(NamedTuple):
-    """The content of a file, and its permissions."""
+    """The content of a file, and its permissions. The content of a link is its target."""
 
     content: bytes
     mode: int = 0o644
+    kind: Literal["file", "link"] = "file"
 
     @property
     def is_executable(self) -> bool:
-        """Whether its owner may execute the file."""
-        return bool(self.mode & stat.S_IXUSR)
+        """Whether it is a file that its owner may execute."""
+        return self.kind == "file" and bool(self.mode & stat.S_IXUSR)
 
 
 class MemoryContents:
@@ -62,6 +63,9 @@ def write_tree(root: Path, tree: Tree) -> None:
     for path, file in tree.items():
         place = root / os.fsdecode(path)
         place.parent.mkdir(parents=True, exist_ok=True)
+        if file.kind == "link":
+            place.symlink_to(os.fsdecode(file.content))
+            continue
         place.write_bytes(file.content)
         place.chmod(file.mode)
 
@@ -69,17 +73,21 @@ def write_tree(root: Path, tree: Tree) -> None:
 def read_tree(root: Path) -> dict[bytes, TreeFile]:
     """Return the files below a directory. Links are not followed."""
     found: dict[bytes, TreeFile] = {}
-    for above, _, names in os.walk(os.fsencode(root)):
-        for name in names:
+    for above, directories, names in os.walk(os.fsencode(root)):
+        for name in (*directories, *names):
             place = os.path.join(above, name)
             status = os.lstat(place)
-            content = (
-                os.fsencode(os.readlink(place))
-                if stat.S_ISLNK(status.st_mode)
-                else Path(os.fsdecode(place)).read_bytes()
-            )
-            found[os.path.relpath(place, os.fsencode(root))] = TreeFile(content, stat.S_IMODE(status.st_mode))
+            path = os.path.relpath(place, os.fsencode(root))
+            if stat.S_ISLNK(status.st_mode):
+                found[path] = TreeFile(os.readlink(place), kind="link")
+            elif name in names:
+                found[path] = TreeFile(Path(os.fsdecode(place)).read_bytes(), stat.S_IMODE(status.st_mode))
     return found
+
+
+def read_directories(root: Path) -> set[bytes]:
+    """Return the paths of the directories below a directory."""
+    return {os.fsencode(path.relative_to(root)) for path in root.rglob("*") if path.is_dir() and not path.is_symlink()}
 
 
 def proposed_changes(before: Tree, after: Tree, task: str = "rename") -> list[ProposedChange]:
@@ -90,8 +98,10 @@ def proposed_changes(before: Tree, after: Tree, task: str = "rename") -> list[Pr
         if old is None or new is None or old.content != new.content or old.is_executable != new.is_executable:
             change = TreeChange(
                 path=path,
+                kind="link" if "link" in (getattr(old, "kind", ""), getattr(new, "kind", "")) else "file",
                 before=None if old is None else digest_bytes(old.content),
                 after=None if new is None else digest_bytes(new.content),
+                was_executable=old is not None and old.is_executable,
                 executable=new is not None and new.is_executable,
             )
             changes.append(ProposedChange(change=change, task=task, added=0, removed=0))
@@ -100,8 +110,7 @@ def proposed_changes(before: Tree, after: Tree, task: str = "rename") -> list[Pr
 
 def tree_writes(before: Tree, after: Tree, *, is_reversed: bool = False) -> list[FileWrite]:
     """Return the writes that make one tree from another, or undo this."""
-    executable = {path: file.is_executable for path, file in before.items()}
-    return plan_writes(proposed_changes(before, after), executable, is_reversed=is_reversed)
+    return plan_writes(proposed_changes(before, after), is_reversed=is_reversed)
 
 
 def tree_contents(*trees: Tree) -> MemoryContents:

@@ -23,9 +23,9 @@ from .test_help import command_of, every_command
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ANSWERS_WITHOUT_COMMAND = {
-    "batch-outputs", "error", "files-snapshot", "files-why", "graph-cycles", "graph-dot", "impact-symbol",
-    "impact-tests", "inspect-explain", "inspect-line", "inspect-symbol", "join-missing", "run-dry-run", "run-part",
-    "verify-trust", "work-dry-run", "work-status",
+    "apply-branch", "batch-outputs", "changes-by", "error", "files-snapshot", "files-why", "graph-cycles", "graph-dot",
+    "impact-symbol", "impact-tests", "inspect-explain", "inspect-line", "inspect-symbol", "join-missing", "run-dry-run",
+    "run-part", "verify-trust", "work-dry-run", "work-status",
 }  # fmt: skip
 COMMANDS_WITHOUT_SCHEMA = {"ast"}
 """The answer of these commands is a syntax tree, without members of codebatch."""

@@ -73,6 +73,7 @@ def make_saying(
     contents: Mapping[bytes, bytes] | None = None,
     shard_items: int = SHARD_ITEMS,
     sources: Sequence[bytes] = (),
+    commit: str = "",
 ) -> BatchDir:
     """Make a merged batch, by default with three items in a shard, whose file tasks have exactly these records.
 
@@ -80,7 +81,14 @@ def make_saying(
     """
     paths = [b"%03d" % item for item in range(items)] if contents is None else sorted(contents)
     batch = make_batch(
-        store, paths, shard_items=shard_items, at_ns=second * 10**9, bases=bases, contents=contents, sources=sources
+        store,
+        paths,
+        shard_items=shard_items,
+        at_ns=second * 10**9,
+        bases=bases,
+        contents=contents,
+        sources=sources,
+        commit=commit,
     )
     plan = batch.plan()
     committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())

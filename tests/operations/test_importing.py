@@ -250,7 +250,7 @@ def test_gc_retains_an_imported_file_as_long_as_its_batch(project: Project) -> N
     (imported,) = batch.about.imports.values()
     collect_garbage(project.store, keep=1)
     assert project.store.objects().read(imported) == LINES
-    assert imported in set(iter_record_objects(batch))
+    assert imported in set(iter_record_objects(project.store, batch))
     assert batch_ids(project.store) == [batch.id]
     project.run()
     project.run()

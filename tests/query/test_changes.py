@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.change import ProposedChange, TreeChange
+from codebatch.model.change import ChangeRefusal, ProposedChange, TreeChange
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.record import FileChange, Record
 from codebatch.query.answers.changes import read_changes
@@ -46,6 +46,12 @@ def test_changes_are_sorted_by_path_and_task_without_other_records(tmp_path: Pat
         batch_records(tmp_path / "x", {"parse": [[replace(CHANGE, executable=True)]] * 9}), ["parse"]
     )
     assert {each.change.executable for each in executable} == {True}
+
+
+def test_refused_change_has_its_gate_and_evidence(tmp_path: Path) -> None:
+    record = replace(CHANGE, refused_by="repeat", evidence="it changes again")
+    (refused, *_) = read_changes(batch_records(tmp_path, {"parse": [[record]] * 9}), ["parse"])
+    assert refused.refusal == ChangeRefusal(gate="repeat", evidence="it changes again")
 
 
 def test_only_shards_with_changes_are_read(tmp_path: Path) -> None:

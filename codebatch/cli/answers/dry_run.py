@@ -23,6 +23,7 @@ def answer_rehearsal(context: CommandContext, rehearsal: DryRunAnswer) -> None:
 def _rehearsal_lines(rehearsal: DryRunAnswer) -> Iterator[str]:
     parallelism = parallelism_text(rehearsal.strategy, rehearsal.max_parallel, len(rehearsal.tasks))
     yield f"{parallelism}, from {rehearsal.source}"
+    is_isolated = any(task.isolation for task in rehearsal.tasks)
     rows = (
         (
             human_seconds(task.start_seconds) if rehearsal.makespan_seconds is not None else str(place),
@@ -30,12 +31,13 @@ def _rehearsal_lines(rehearsal: DryRunAnswer) -> Iterator[str]:
             task.task,
             "-" if task.seconds is None else human_seconds(task.seconds),
             ", ".join((*task.needs, *task.after)) or "-",
+            *([task.isolation or "-"] if is_isolated else []),
         )
         for place, task in enumerate(rehearsal.tasks, 1)
     )
-    yield from table_lines(
-        rows, ("start" if rehearsal.makespan_seconds is not None else "order", "slot", "task", "duration", "depends on")
-    )
+    order = "start" if rehearsal.makespan_seconds is not None else "order"
+    headings = (order, "slot", "task", "duration", "depends on", *(["isolation"] if is_isolated else []))
+    yield from table_lines(rows, headings)
     if rehearsal.makespan_seconds is None:
         yield "no duration estimate: no task has run here before"
         return

@@ -11,6 +11,7 @@ from codebatch.cli.output.widths import fit_line, terminal_width
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery, displayed_restriction
 from codebatch.operations.runs.run_result import RunResult
+from codebatch.query.answers.changes import read_changes
 
 _LANGUAGES_SHOWN_MAX = 4
 _FAILURES_SHOWN_MAX = 3
@@ -29,7 +30,9 @@ def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
         yield from (fit_line(line, width) for line in lines)
     yield from headline_lines(result.headline, question, context.complete_hint, width)
     if changes := result.summary.kinds.get("change"):
-        yield fit_line(f"Proposed changes ({changes:,}): {context.complete_hint('codebatch changes')}", width)
+        refused = sum(each.refusal is not None for each in read_changes(question.records, question.records.task_names))
+        numbers = f"{changes:,}, {refused:,} refused" if refused else f"{changes:,}"
+        yield fit_line(f"Proposed changes ({numbers}): {context.complete_hint('codebatch changes')}", width)
     if result.batch.about.paths and (result.headline.hotspots or result.headline.duplicates or result.headline.cycles):
         yield fit_line(
             "Files outside these paths were not analysed: dependents and duplicates there are unknown", width

@@ -18,6 +18,8 @@ from codebatch.work.control.run import WorkRunResult
 def answer_work_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
     """Print the result of a run. Return the exit status, or raise the error for tasks that are not done."""
     answer_work_status(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
+    if (unapplied := result.unapplied).tasks:
+        context.note(f"{unapplied.text} not applied; next: codebatch changes --batch {result.batch.id}")
     if result.signal_status:
         if result.standing.state is not BatchState.COMPLETED:
             name = signal.Signals(result.signal_status - 128).name

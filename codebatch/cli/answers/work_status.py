@@ -80,6 +80,8 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
         yield f"runner    {_holder_text(status.coordinator)}"
     elif status.workers:
         yield "runner    none: running tasks will finish"
+    if (unapplied := work_batch.unapplied).tasks:
+        yield f"changes   {unapplied.text} not applied: codebatch changes --batch {work_batch.batch.id}"
     titles = work.titles
     cells = (
         (command.state.lower(), command.id, titles.get(command.id) or "-", why or "-")

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.cli.changes.batch_changes import changed_tasks_argument, open_changed_batch
+from codebatch.cli.changes.branch import make_branch_options, print_branch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, SourcePath, batch_option, path_option, with_common_options
 from codebatch.errors import BatchIncomplete
@@ -63,6 +64,21 @@ class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @option("--partial", "is_partial", is_flag=True, help="Write the other files if some cannot be written")
 @option("--reverse", "is_reversed", is_flag=True, help="Undo the changes: write the old content of each file")
 @option(
+    "--branch",
+    "branch",
+    metavar="NAME",
+    help="Make commits on a new branch instead of writing files",
+    details="The work tree and the index stay as they are. The branch begins at the commit of the batch.",
+)
+@option(
+    "--commit-per",
+    "commit_per",
+    metavar="[task|owner|directory|files:N]",
+    default_text="task",
+    help="Make a commit for each task, owner, directory, or N files of a task",
+)
+@option("--message", "message", metavar="TEXT", default_text="task and number of files", help="Message of the commits")
+@option(
     "--root",
     "root",
     metavar="DIR",
@@ -77,6 +93,8 @@ class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     help="Apply changes even if the store was not created on this machine",
     details="Review such changes first, with `codebatch changes --patch`.",
 )
+@option("--refused", "includes_refused", is_flag=True, help="Apply also the changes that a gate refuses")
+@option("--no-commands", is_flag=True, help="Do not run the commands `verify` of tasks")
 @with_common_options
 def apply(
     context: CommandContext,
@@ -86,20 +104,29 @@ def apply(
     is_dry: bool,
     is_partial: bool,
     is_reversed: bool,
+    branch: str | None,
+    commit_per: str | None,
+    message: str | None,
     root: Path | None,
     is_trusted: bool,
+    includes_refused: bool,
+    no_commands: bool,
 ) -> int:
     """Write the changes that a batch proposes to the files of the project.
 
-    TASK restricts the changes to some tasks. The batch must be complete. It is pinned, so that --reverse can undo the
-    changes.
+    TASK restricts the changes to some tasks. An analysis must be complete. For a task list, the changes of all tasks
+    that are DONE are written. The batch is pinned, so that --reverse can undo the changes.
 
     First, all files are checked. A file is refused if its content is not the one that the change was made for, or if it
     cannot be replaced safely. If a file is refused, nothing is written, unless --partial is given. Each file is
     replaced completely or not at all. If `apply` is stopped, the same command completes it.
 
+    Changes that a gate refuses are left out, unless --refused is given. They do not affect the exit status. If a task
+    has a command `verify`, it is run first, in a copy of the analysed files with the changes.
+
     Exit status 3 if a file was refused.
     """
+    branch_options = make_branch_options(branch, commit_per, message, is_reversed=is_reversed)
     question = open_changed_batch(context, batch_reference)
     options = ApplyOptions(
         tasks=tasks,
@@ -109,18 +136,27 @@ def apply(
         is_dry=is_dry,
         is_partial=is_partial,
         is_trusted=is_trusted,
+        includes_refused=includes_refused,
+        runs_commands=not no_commands,
     )
+    if branch_options is not None:
+        return print_branch(context, question, options, branch_options)
 
     def report_root(place: bytes) -> None:
         context.report(f"{'checking files in' if is_dry else 'writing to'} {display_path(place)}")
 
     applied = apply_changes(question, options, report_root)
     answer = _make_answer(question.batch.id, applied, options)
-    context.print(answer, _apply_lines(applied, answer), if_none="no changes")
-    if answer.refused and answer.left_out and not is_dry:
+    gated = sum(outcome.is_gated for outcome in applied.outcomes)
+    context.print(answer, _apply_lines(applied, answer, gated), if_none="no changes")
+    if gated:
+        context.note("to apply the changes that gates refuse, add --refused")
+    if answer.refused and answer.left_out > gated and not is_dry:
         context.note("to write the other files, add --partial")
     if answer.written:
         context.note(f"next: {_next_command(applied.root)}")
+        if not is_reversed:
+            context.note(f"to undo this: codebatch apply --reverse --batch {question.batch.id}")
     return BatchIncomplete.exit_status if answer.refused else 0
 
 
@@ -150,25 +186,28 @@ def _apply_row(outcome: FileOutcome) -> ApplyRow:
     )
 
 
-def _apply_lines(applied: AppliedChanges, answer: ApplyAnswer) -> Iterator[str]:
+def _apply_lines(applied: AppliedChanges, answer: ApplyAnswer, gated: int) -> Iterator[str]:
     if not applied.outcomes:
         return
     is_plan = answer.dry_run and not answer.refused
     state, label = ("left_out", "to write") if is_plan else ("written", "written ")
-    shown = [outcome for outcome in applied.outcomes if outcome.state == state]
+    shown = [outcome for outcome in applied.outcomes if outcome.state == state and not outcome.is_gated]
     for outcome in shown[:_WRITTEN_SHOWN_MAX]:
         yield f"{label} {display_path(outcome.write.path)}"
     if len(shown) > _WRITTEN_SHOWN_MAX:
         yield f"{label} {len(shown) - _WRITTEN_SHOWN_MAX:,} more"
     for outcome in applied.outcomes:
-        if outcome.state == "refused":
-            yield f"refused  {display_path(outcome.write.path)}: {outcome.reason}"
-    left_out = next((outcome.reason for outcome in applied.outcomes if outcome.state == "left_out"), "")
+        if outcome.state == "refused" or outcome.is_gated:
+            label = "left out" if outcome.is_gated else "refused "
+            yield f"{label} {display_path(outcome.write.path)}: {outcome.reason}"
+    left_out = next((each.reason for each in applied.outcomes if each.state == "left_out" and not each.is_gated), "")
     texts = [f"{count_text(len(shown), 'file')} {'can be written' if is_plan else 'written'}"]
     if answer.applied:
         texts.append(f"{answer.applied:,} already {'undone' if answer.reverse else 'applied'}")
-    if answer.left_out and not is_plan:
-        texts.append(f"{answer.left_out:,} left out ({left_out})")
+    if gated:
+        texts.append(f"{gated:,} left out by gates")
+    if answer.left_out > gated and not is_plan:
+        texts.append(f"{answer.left_out - gated:,} left out ({left_out})")
     if answer.refused:
         texts.append(f"{answer.refused:,} refused")
     yield ", ".join(texts)

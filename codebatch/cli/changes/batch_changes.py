@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import click
+from msgspec import UNSET
 
 from codebatch.cli.framework.completion import complete_task
 from codebatch.cli.framework.context import CommandContext
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.batch_directory import BatchDir, is_work
+from codebatch.store.batches.resolution import iter_project_batches, resolve_batch
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import latest_offset
+from codebatch.store.work.work_batches import read_work
 
 changed_tasks_argument = click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=complete_task)
 
 
 def open_changed_batch(context: CommandContext, reference: str | None) -> BatchQuery:
-    """Return a query of the batch whose changes are shown or applied. Without a reference, use the latest analysis."""
+    """Return a query of the batch whose changes are shown or applied.
+
+    Without a reference, and for `latest`, it is the latest batch of the project that can have changes: an analysis, or
+    a task list with isolated tasks.
+    """
     store = context.store_place.open()
-    batch = resolve_batch(store, reference, context.report)
-    is_named = reference is not None and latest_offset(reference) != 0
-    question = BatchQuery(store, batch, is_named=is_named, note=context.note)
+    is_latest = reference is None or latest_offset(reference) == 0
+    batch = _latest_changed_batch(store, context) if is_latest else None
+    if batch is None:
+        is_id = reference is not None and latest_offset(reference) is None
+        batch = resolve_batch(store, reference, context.report, kind="any" if is_id else "analysis")
+    question = BatchQuery(store, batch, is_named=not is_latest, note=context.note)
     question.on_phase = context.phase
     context.questions.append(question)
     context.batches.append(batch)
     return question
+
+
+def _latest_changed_batch(store: StoreDir, context: CommandContext) -> BatchDir | None:
+    batches = iter_project_batches(store, context.report, kind="any")
+    return next((batch for batch in batches if not is_work(batch) or read_work(batch).trees is not UNSET), None)

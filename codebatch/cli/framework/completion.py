@@ -74,9 +74,13 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
 
 def complete_task(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
     """Return the names of tasks of the queried batch that begin with a word."""
+    from codebatch.store.batches.batch_directory import is_work
+    from codebatch.store.work.work_batches import read_work
+
     try:
-        batch = resolve_batch(_completed_store(ctx), ctx.params.get("batch_reference"))
-        names = batch.plan().task_names
+        store, reference = _completed_store(ctx), ctx.params.get("batch_reference")
+        batch = resolve_batch(store, reference, kind="analysis" if reference is None else "any")
+        names = read_work(batch).order if is_work(batch) else batch.plan().task_names
     except (CodebatchError, OSError, ValueError):
         return []
     return [name for name in names if name.startswith(word) and _COMPLETABLE_WORD.fullmatch(name)]

@@ -72,11 +72,13 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
 def _change_text(record: JsonRecord) -> str:
     """Return the difference that a proposed change makes, such as `change +3 -1 lines`."""
     after, executable = record.get("after"), record.get("executable")
+    gate = record.get("refused_by")
+    refusal = f", refused by {gate}: {record.get('evidence', '')}" if gate else ""
     if after is None:
-        return f"change -{record['removed']} lines, deleted"
+        return f"change -{record['removed']} lines, deleted{refusal}"
     if after == record["before"]:
-        return f"change of the executable bit to {'on' if executable else 'off'}"
-    return f"change +{record['added']} -{record['removed']} lines{', executable' * bool(executable)}"
+        return f"change of the executable bit to {'on' if executable else 'off'}{refusal}"
+    return f"change +{record['added']} -{record['removed']} lines{', executable' * bool(executable)}{refusal}"
 
 
 def value_text(number: JsonValue, noun: str) -> str:

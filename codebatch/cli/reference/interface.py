@@ -19,7 +19,8 @@ from codebatch.cli.answers import schemas as answers
 from codebatch.cli.answers.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
 from codebatch.cli.answers.run_answer import RunAnswer
 from codebatch.cli.changes.apply import ApplyAnswer
-from codebatch.cli.changes.changes import ChangeRow
+from codebatch.cli.changes.branch import BranchAnswer
+from codebatch.cli.changes.changes import ChangeGroupRow, ChangeRow
 from codebatch.cli.compare.baseline import BaselineCreateAnswer, BaselineRule
 from codebatch.cli.compare.check import CheckReport
 from codebatch.cli.framework.answer_printing import AnswerScope
@@ -185,6 +186,7 @@ Records = list[Record] | dict[str, int]
 ANSWER_TYPES: dict[str, object] = {
     "api": DescribedApi,
     "apply": ApplyAnswer,
+    "apply-branch": BranchAnswer,
     "ask": AskAnswer,
     "baseline-create": BaselineCreateAnswer,
     "baseline-show": list[BaselineRule],
@@ -197,6 +199,7 @@ ANSWER_TYPES: dict[str, object] = {
     "callers": _rows_type("callers", list[answers.CallerRow], _NOTES_MEMBER, _COVERAGE_MEMBER),
     "cat-object": CatObjectAnswer,
     "changes": _rows_type("changes", list[ChangeRow]),
+    "changes-by": _rows_type("changes-by", list[ChangeGroupRow]),
     "check": _scoped_type("check", CheckReport),
     "completion": answers.CompletionAnswer,
     "config-show": dict[str, answers.SettingRow],

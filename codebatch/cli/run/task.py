@@ -109,7 +109,7 @@ def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> in
 def try_(context: CommandContext, name: str, path: Path) -> int:
     """Run a task on one file and show its results.
 
-    The task runs as in `codebatch run`. Nothing is stored.
+    The task runs as in `codebatch run`. A proposed change is shown as a patch. Nothing is stored.
 
     Exit status 1 if the task fails. Its exception and traceback are shown, or the errors that its program printed.
     """
@@ -126,6 +126,8 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
         "evidence": trial_result.evidence,
     }
     lines = list(map(record_line, trial_result.records))
+    if trial_result.patch:
+        lines += trial_result.patch.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n")
     if trial_result.reason:
         raised = parse_traceback(trial_result.evidence)
         lines += [
@@ -164,19 +166,25 @@ def _complete_tool(_context: click.Context, _parameter: click.Parameter, incompl
     help="Write a table that calls TOOL, such as shellcheck, mypy or eslint",
 )
 @click.option("--change", "is_change", is_flag=True, help="Write a task that proposes changes of files")
+@click.option("--rewrite", "is_rewrite", is_flag=True, help="Write a table that replaces code, which needs no Python")
 @with_common_options
-def new(context: CommandContext, name: str, tool: str | None, is_change: bool) -> None:
+def new(context: CommandContext, name: str, tool: str | None, is_change: bool, is_rewrite: bool) -> None:
     """Create an example of a custom task.
 
     Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.
 
-    With --command, only writes a table for a linter to the configuration file: codebatch help linters
+    With --command, only writes a table for a linter to the configuration file: codebatch help linters. With --rewrite,
+    only writes a table that replaces code: codebatch help rewrites
     """
-    from codebatch.operations.project.scaffolding import scaffold_command_task, scaffold_task
+    from codebatch.operations.project.scaffolding import scaffold_command_task, scaffold_rewrite_task, scaffold_task
     from codebatch.operations.project.task_example import CHANGE_EXAMPLE, FINDING_EXAMPLE
 
     start = Path.cwd()
-    if tool is None:
+    if is_rewrite and (is_change or tool is not None):
+        raise InvalidInput(f"--rewrite cannot be used with {'--change' if is_change else '--command'}")
+    if is_rewrite:
+        created = scaffold_rewrite_task(start, name)
+    elif tool is None:
         created = scaffold_task(start, name, CHANGE_EXAMPLE if is_change else FINDING_EXAMPLE)
     elif is_change:
         raise InvalidInput("--change cannot be used with --command", hint="linters report findings only")

@@ -13,7 +13,7 @@ from codebatch.cli.framework.completion import complete_batch
 from codebatch.cli.framework.context import CommandContext, table_lines, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import collection_line
-from codebatch.model.text.quantities import human_bytes
+from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.collection import CollectionResult, StoreStats, collect_garbage, read_store_stats
 from codebatch.store.batches import pins
@@ -42,13 +42,17 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
     details="The setting `keep` in [store] of the configuration changes the default.",
 )
 @option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
+@option(
+    "--unapplied", "removes_unapplied", is_flag=True, help="Remove also task lists with changes that are not applied"
+)
 @with_common_options
-def gc(context: CommandContext, keep: int | None, is_dry: bool) -> None:
+def gc(context: CommandContext, keep: int | None, is_dry: bool, removes_unapplied: bool) -> None:
     """Remove old batches and the data that only they use.
 
     Batches of the same project, paths and pipeline form a group. In each group, the latest N complete batches are kept,
     and the latest N incomplete batches that have ended. --keep sets N. Batches that are pinned or named, or that have
-    not ended, are always kept.
+    not ended, are always kept. Task lists with changes that `codebatch apply` has not written are kept too, unless
+    --unapplied is given.
 
     Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects, such as
     file contents, are removed if no snapshot or batch uses them.
@@ -59,12 +63,26 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool) -> None:
     another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
-    collected = collect_garbage(context.store_place.open(), keep=chosen, is_dry=is_dry, note=context.report)
+    collected = collect_garbage(
+        context.store_place.open(),
+        keep=chosen,
+        is_dry=is_dry,
+        removes_unapplied=removes_unapplied,
+        note=context.report,
+    )
     removed = [
         *(f"batch     {id_}" for id_ in collected.batches),
         *(f"snapshot  {id_}" for id_ in collected.snapshots),
     ]
-    context.print(GcAnswer(dry_run=is_dry, **asdict(collected)), [*removed, collection_line(collected, is_dry=is_dry)])
+    kept = [
+        f"kept      {each.batch_id}: {count_text(each.changes, 'change')} of {count_text(each.tasks, 'task')} "
+        f"{'is' if each.changes == 1 else 'are'} not applied"
+        for each in collected.unapplied
+    ]
+    lines = [*removed, *kept, collection_line(collected, is_dry=is_dry)]
+    context.print(GcAnswer(dry_run=is_dry, **asdict(collected)), lines)
+    if collected.unapplied:
+        context.note("to remove these batches too: codebatch gc --unapplied")
 
 
 @command()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from codebatch.model.entry import Entry
     from codebatch.model.record import Severity
+    from codebatch.operations.changes.changed_files import ChangedFile
     from codebatch.operations.comparison.comparison import Comparison
     from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
     from codebatch.operations.queries.batches import BatchStatus
@@ -428,6 +429,21 @@ class Batch(NameQueries):
         from codebatch.operations.queries.dependencies import find_imports
 
         return self.check(find_imports(self.question, path))
+
+    def changes(self, *tasks: str, path: PathPatterns = "") -> Answer[list[ChangedFile]]:
+        """Return the changes of files that tasks propose, by default all tasks, sorted by path. Nothing is written.
+
+        `path` restricts them by path. Raises InvalidInput if the batch has no task of a name.
+        """
+        from codebatch.operations.changes.changed_files import make_changed_files
+        from codebatch.operations.changes.listing import find_changes
+
+        found = self.check(find_changes(self.question, tasks, path))
+        return Answer(
+            question=found.question,
+            result=make_changed_files(self.question.store, found.result),
+            completeness=found.completeness,
+        )
 
     def import_cycles(self, path: PathPatterns = "", *, everything: bool = False) -> Answer[list[Cycle]]:
         """Return import cycles, the smallest first. With `path`, only cycles with a matching file.

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import BatchIncomplete, InvalidInput, ObjectMissing, StoreUntrusted, StoreUnwritable
+from codebatch.errors import InvalidInput, ObjectMissing, StoreUntrusted, StoreUnwritable
+from codebatch.model.change import ProposedChange
 from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path
 from codebatch.model.project import ProjectRoot, is_below
+from codebatch.operations.changes.applicable_changes import read_applicable_changes, record_application
 from codebatch.operations.changes.apply import apply_writes
 from codebatch.operations.changes.checks import FileOutcome
 from codebatch.operations.changes.directories import has_reserved_name
 from codebatch.operations.changes.file_writes import plan_writes, refuse_conflicts
-from codebatch.operations.changes.listing import executable_paths, find_changes
+from codebatch.operations.changes.task_changes import BatchChanges, group_by_task
+from codebatch.operations.changes.verification import verify_changes
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.filters.paths import PathPatterns
-from codebatch.query.status.batch_status import read_current_state
-from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.store.batches.pins import pin_reference
 from codebatch.store.batches.resolution import belongs_to_other_project
 from codebatch.store.batches.store_directory import StoreDir, check_created_here
@@ -38,6 +39,8 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     - `is_dry`: only check.
     - `is_partial`: write the other files if some are refused.
     - `is_trusted`: apply also from a store that was not created here by this user.
+    - `includes_refused`: apply also the changes that gates refuse.
+    - `runs_commands`: run the commands `verify` of tasks, unless changes are undone or refused ones are included.
     """
 
     tasks: tuple[str, ...] = ()
@@ -47,6 +50,21 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     is_dry: bool = False
     is_partial: bool = False
     is_trusted: bool = False
+    includes_refused: bool = False
+    runs_commands: bool = True
+
+
+class ChosenChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes that a call of `apply` writes.
+
+    - `root`: the directory of the files.
+    - `changes`: the changes, without those that are left out.
+    - `gated`: the changes that gates refuse, and that are therefore left out, sorted by path.
+    """
+
+    root: bytes
+    changes: BatchChanges
+    gated: tuple[ProposedChange, ...] = ()
 
 
 class AppliedChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,22 +75,17 @@ class AppliedChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable[[bytes], None]) -> AppliedChanges:
-    """Write the changes that a batch proposes to the files of its source.
+    """Write the changes that the tasks of a batch propose or made to the files of its source.
 
     `on_root` is called with the directory of the files before any of them is written. Before that, the batch is pinned,
     so that the changes can be undone until it is unpinned.
 
-    Raises StoreUntrusted if the store was not created here, BatchIncomplete if the batch is not COMPLETED, InvalidInput
-    if the location is not certain or several tasks change a file, and the errors of `apply_writes`.
+    Raises InvalidInput if several tasks of a task list change a file, and the errors of `choose_changes` and of
+    `apply_writes`.
     """
-    store = question.store
-    if not options.is_trusted:
-        _check_trusted(store)
-    _check_completed(question)
-    root = _choose_root(question, options.root)
-    changes = find_changes(question, options.tasks, options.path).result
-    refuse_conflicts(changes)
-    writes = plan_writes(changes, executable_paths(question.records, changes), is_reversed=options.is_reversed)
+    chosen = choose_changes(question, options)
+    changes, root = chosen.changes, chosen.root
+    writes = plan_writes(changes.composed(), is_reversed=options.is_reversed)
     if writes and not options.is_dry:
         _pin(question)
     on_root(root)
@@ -80,26 +93,73 @@ def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable
         RealTreeCalls(),
         root,
         writes,
-        _StoredContents(store.objects()),
+        StoredContents(question.store.objects()),
         is_dry=options.is_dry,
         is_partial=options.is_partial,
     )
+    if not options.is_dry:
+        record_application(question, changes, outcomes, root=root, is_reversed=options.is_reversed)
+    outcomes = [*outcomes, *_gated_outcomes(chosen.gated, is_reversed=options.is_reversed)]
+    outcomes.sort(key=lambda outcome: (outcome.write.path, outcome.write.task))
     return AppliedChanges(root=root, outcomes=tuple(outcomes))
 
 
-class _StoredContents:
+def choose_changes(question: BatchQuery, options: ApplyOptions) -> ChosenChanges:
+    """Return the changes of a batch that the options select, and the directory of the files.
+
+    Unless refused changes are included, the commands `verify` of tasks are run, and refused changes are left out.
+
+    Raises StoreUntrusted if the store was not created here, InvalidInput if the location is not certain or several
+    tasks of an analysis change a file, and the errors of `read_applicable_changes` and `verify_changes`.
+    """
+    if not options.is_trusted:
+        _check_trusted(question.store)
+    changes = read_applicable_changes(question, options.tasks, options.path)
+    root = _choose_root(question, options.root, changes.root)
+    if is_work(question.batch):
+        return ChosenChanges(root=root, changes=changes)
+    proposed = changes.proposed()
+    refuse_conflicts([change for change in proposed if change.refusal is None or options.includes_refused])
+    if options.includes_refused:
+        return ChosenChanges(root=root, changes=changes)
+    if options.runs_commands and not options.is_reversed:
+        proposed = verify_changes(question, proposed)
+    passed = [change for change in proposed if change.refusal is None]
+    tasks = group_by_task(passed, [task.task for task in changes.tasks])
+    return ChosenChanges(
+        root=root,
+        changes=msgspec.structs.replace(changes, tasks=tasks),
+        gated=tuple(change for change in proposed if change.refusal is not None),
+    )
+
+
+def _gated_outcomes(refused: Sequence[ProposedChange], *, is_reversed: bool) -> Iterator[FileOutcome]:
+    """Yield the outcomes of changes that gates refuse."""
+    for change, write in zip(refused, plan_writes(refused, is_reversed=is_reversed), strict=True):
+        yield FileOutcome(write=write, state="left_out", reason=gated_reason(change), is_gated=True)
+
+
+def gated_reason(change: ProposedChange) -> str:
+    """Return the reason why a change that a gate refuses is left out."""
+    assert change.refusal is not None
+    return f"refused by {change.refusal.gate}: {change.refusal.evidence}"
+
+
+class StoredContents:
     """The contents of files in the objects of a store."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
 
     def size(self, digest: Digest) -> int:
+        """Return the number of bytes of a content. Raises ObjectMissing."""
         location = self._objects.find_location(digest)
         if location is None:
             raise ObjectMissing(f"object {digest} is missing")
         return location.frame.size
 
     def read(self, digest: Digest) -> bytes:
+        """Return a content. Raises ObjectMissing or StoreCorrupt."""
         return self._objects.read(digest)
 
 
@@ -113,27 +173,12 @@ def _check_trusted(store: StoreDir) -> None:
         ) from error
 
 
-def _check_completed(question: BatchQuery) -> None:
-    batch = question.batch
-    state = read_current_state(batch).state
-    if state is not BatchState.COMPLETED:
-        hint = f"see: codebatch errors --batch {batch.id}"
-        if not state.is_final or state is BatchState.CANCELLED:
-            hint = f"resume it with: codebatch run --batch {batch.id}"
-        raise BatchIncomplete(
-            f"nothing is written: batch {batch.id} is {state.value}, and only a COMPLETED batch can be applied",
-            hint=hint,
-        )
-
-
-def _choose_root(question: BatchQuery, named: Path | None) -> bytes:
+def _choose_root(question: BatchQuery, named: Path | None, default: bytes) -> bytes:
     """Return the directory of the files. Raises InvalidInput if it must be named with `--root`, or cannot be used."""
-    store, batch = question.store, question.batch
+    store = question.store
     if named is None:
         _refuse_other_project(question)
-    root = os.path.realpath(os.fsencode(named) if named is not None else batch.about.project_root)
-    if named is None and not os.path.isdir(root):
-        root = os.path.dirname(root)  # The only source is a file.
+    root = os.path.realpath(os.fsencode(named) if named is not None else default)
     if not os.path.isdir(root):
         hint = "name the directory of the files with --root DIR"
         raise InvalidInput(f"{display_path(root)} is not a directory", hint=hint)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.errors import StoreError, StoreInUse, StoreUnwritable, UnknownId
 from codebatch.operations import NoteCallback, ignore_note
@@ -24,6 +26,17 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files.disk_usage import iter_files, reclaimable_bytes
 
 
+class UnappliedBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """An old batch that is kept because `apply` has not written changes of its tasks.
+
+    `tasks` and `changes` are the numbers of these tasks and changes.
+    """
+
+    batch_id: str
+    tasks: int
+    changes: int
+
+
 class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a garbage collection, or of its dry run.
 
@@ -33,6 +46,7 @@ class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     - `objects`: removed objects.
     - `relinked`, `relinked_bytes`: the number and size of duplicate shard files that were replaced by hard links.
     - `freed_bytes`: the total size of files that lost their last name.
+    - `unapplied`: batches that were kept because of changes that are not applied.
     """
 
     batches: tuple[str, ...]
@@ -44,6 +58,7 @@ class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     relinked: int
     relinked_bytes: int
     freed_bytes: int
+    unapplied: tuple[UnappliedBatch, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
@@ -67,23 +82,35 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect_garbage(
-    store: StoreDir, *, keep: int, is_dry: bool = False, note: NoteCallback = ignore_note
+    store: StoreDir,
+    *,
+    keep: int,
+    is_dry: bool = False,
+    removes_unapplied: bool = False,
+    note: NoteCallback = ignore_note,
 ) -> CollectionResult:
     """Remove old batches and unreferenced data, and replace equal shard files by hard links.
 
     `keep` is the number of COMPLETED batches to keep for each combination of source, paths and pipeline. With `is_dry`,
-    nothing is removed, and the result describes what would be removed.
+    nothing is removed, and the result describes what would be removed. Task lists with changes that are not applied are
+    kept, unless `removes_unapplied` is set.
 
     Without `is_dry`, StoreInUse is raised immediately if another process writes to the store. Raises StoreUntrusted or
     StoreUnwritable.
     """
+    unapplied: list[UnappliedBatch] = []
+    is_needed = _nothing_needed if removes_unapplied else partial(_has_unapplied_changes, store, unapplied)
     if is_dry:
-        return _summarize_plan(_choose_all(store, keep, note))
-    with store.exclusive_lock():
-        return _collect_planned(store, _choose_all(store, keep, note), note)
+        result = _summarize_plan(_choose_all(store, keep, note, is_needed))
+    else:
+        with store.exclusive_lock():
+            result = _collect_planned(store, _choose_all(store, keep, note, is_needed), note)
+    return replace(result, unapplied=tuple(unapplied))
 
 
-def _choose_all(store: StoreDir, keep: int, note: NoteCallback) -> CollectionPlan:
+def _choose_all(
+    store: StoreDir, keep: int, note: NoteCallback, is_work_needed: Callable[[BatchDir], bool]
+) -> CollectionPlan:
     return plan_collection(
         store,
         keep=keep,
@@ -91,7 +118,30 @@ def _choose_all(store: StoreDir, keep: int, note: NoteCallback) -> CollectionPla
         on_skipped=note,
         with_copies=True,
         work_ended=partial(_read_end_state, store),
+        is_work_needed=is_work_needed,
     )
+
+
+def _nothing_needed(_: BatchDir) -> bool:
+    return False
+
+
+def _has_unapplied_changes(store: StoreDir, unapplied: list[UnappliedBatch], batch: BatchDir) -> bool:
+    """Return whether a work batch has changes that are not applied. Such batches are added to `unapplied`.
+
+    True also if the state of the batch cannot be read.
+    """
+    # Deferred, because only stores with work batches need it.
+    from codebatch.query.status.unapplied_changes import read_unapplied_changes
+    from codebatch.query.status.work_status import read_work_status
+
+    try:
+        changes = read_unapplied_changes(store, batch, read_work_status(store, batch))
+    except (StoreError, UnknownId):
+        return True
+    if changes.tasks:
+        unapplied.append(UnappliedBatch(batch_id=batch.id, tasks=len(changes.tasks), changes=changes.changes))
+    return bool(changes.tasks)
 
 
 def _read_end_state(store: StoreDir, batch: BatchDir) -> BatchState | None:
@@ -133,6 +183,7 @@ def collect_garbage_after_run(store: StoreDir, *, keep: int, ran: BatchDir) -> C
             source_filter=ran.about.sources,
             with_objects=None,
             work_ended=partial(_read_end_state, store),
+            is_work_needed=partial(_has_unapplied_changes, store, []),
         )
         return _collect_planned(store, plan, ignore_note)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+
+from msgspec import UNSET
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.change import ProposedChange, TreeChange
+from codebatch.model.change import ChangeRefusal, ProposedChange, TreeChange
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.record import FileChange
 from codebatch.query.fields import as_typed_record
@@ -21,24 +23,32 @@ def read_changes(records: BatchRecords, tasks: Iterable[str], path: str | tuple[
     StoreCorrupt.
     """
     record_filter = RecordFilter(kinds=("change",), path=path)
-    changes = [
-        _as_proposed_change(record, task) for task in tasks for record in records.iter_records(task, record_filter)
-    ]
+    found = [(task, record) for task in tasks for record in records.iter_records(task, record_filter)]
+    executables = _executable_paths(records, {path_bytes(record) for _, record in found}) if found else set()
+    changes = [_as_proposed_change(record, task, executables) for task, record in found]
     return sorted(changes, key=lambda proposed: (proposed.change.path, proposed.task))
 
 
-def _as_proposed_change(record: JsonRecord, task: str) -> ProposedChange:
+def _executable_paths(records: BatchRecords, paths: Set[bytes]) -> set[bytes]:
+    """Return which of some files of the snapshot are executable."""
+    return {entry.path for entry in records.snapshot.entries if entry.executable and entry.path in paths}
+
+
+def _as_proposed_change(record: JsonRecord, task: str, executables: Set[bytes]) -> ProposedChange:
     change = as_typed_record(record, FileChange)
+    path, gate = path_bytes(record), change.refused_by
     return ProposedChange(
         change=TreeChange(
-            path=path_bytes(record),
+            path=path,
             before=_as_digest(change.before),
             after=None if change.after is None else _as_digest(change.after),
+            was_executable=path in executables,
             executable=change.executable,
         ),
         task=task,
         added=change.added,
         removed=change.removed,
+        refusal=None if gate is UNSET else ChangeRefusal(gate=gate, evidence=change.evidence),
     )
 
 

@@ -10,17 +10,21 @@ from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import UNSET
 
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import CommandReport, HolderId
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import Question
 from codebatch.model.work.work_batch import Work
+from codebatch.query.status.rerun_needs import RerunNeeds
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.command_plan import SLOTS_POOL, make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import QuestionAsked
 from codebatch.scheduling.work.request_log import AttemptStop
+from codebatch.scheduling.work.tree_inputs import last_success
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
@@ -37,17 +41,24 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task in a task list.
 
     - `round`: the number of the latest round of attempts, or 0 if the task never started. Each retry begins a new
-    round. An interrupted attempt is repeated in the same round. - `ended`: the number of the latest round that has an
-    outcome. - `epoch`: identifies the latest attempt. Each attempt of a task has a higher epoch than the attempts
-    before. - `failed_tries`: the number of failures. If a request or an answer retries the task, counting starts again.
-    - `is_decided`: whether an answer determined the outcome of the task. - `reason`, `exit_status`: the reason and the
-    exit status of the latest outcome. - `report`: values that the key `result` of the task extracted from the output of
-    the latest attempt with an outcome. - `stops`: for attempts that were ended early and have no outcome, maps the
-    epoch of the attempt to the reason. - `until_ns`: if the task waits because of a rate limit, the time when the limit
-    ends, in nanoseconds since 1970; otherwise 0. - `cause`: if the task is skipped, the task that caused this. If a
-    user skipped the task, `cause` is the task itself. - `question`: the digest of its open question, or empty. If
-    `is_live` is set, the task keeps running while it waits. - `log`: the name of its latest log in the directory
-    `logs/` of the batch, or empty if the task never started. - `holder`: the process that runs the task, or None.
+      round. An interrupted attempt is repeated in the same round.
+    - `ended`: the number of the latest round that has an outcome.
+    - `epoch`: identifies the latest attempt. Each attempt of a task has a higher epoch than the attempts before.
+    - `failed_tries`: the number of failures. If a request or an answer retries the task, counting starts again.
+    - `is_decided`: whether an answer determined the outcome of the task.
+    - `reason`, `exit_status`: the reason and the exit status of the latest outcome.
+    - `report`: values that the key `result` of the task extracted from the output of the latest attempt with an
+      outcome.
+    - `stops`: for attempts that were ended early and have no outcome, maps the epoch of the attempt to the reason.
+    - `until_ns`: if the task waits because of a rate limit, the time when the limit ends, in nanoseconds since 1970;
+      otherwise 0.
+    - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, it is the task itself.
+    - `question`: the digest of its open question, or empty. If `is_live` is set, the task keeps running while it waits.
+    - `log`: the name of its latest log in the directory `logs/` of the batch, or empty if the task never started.
+    - `holder`: the process that runs the task, or None.
+    - `changes`: the digest of the change set of its last successful attempt if the task is done. Otherwise the digest
+      of the change set of its latest attempt. Empty if there is none.
+    - `newer_need`: a needed task that changed files again after the latest attempt of this task, or None.
     """
 
     id: CommandId
@@ -68,6 +79,8 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     question: str = ""
     log: str = ""
     holder: HolderId | None = None
+    changes: Digest = Digest("")
+    newer_need: CommandId | None = None
 
     @property
     def last_stop(self) -> AttemptStop | None:
@@ -165,12 +178,13 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> W
         if conclusion.said is not None and conclusion.said.cost is not None
     ]
     states = conductor.states()
+    reruns = None if work.trees is UNSET else RerunNeeds(store, batch, conductor, attempts.places)
     holders = {item: leased.leases[item].holder for item in conductor.running_items}
     return WorkBatchStatus(
         state=conductor.batch_state(states),
         work=work,
         commands=tuple(
-            _command_status(conductor, states[item], attempts, item, holders.get(item))
+            _command_status(conductor, states[item], attempts, item, holders.get(item), reruns)
             for item in map(items.__getitem__, work.order)
         ),
         coordinator=coordinator,
@@ -186,13 +200,22 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> W
 
 
 def _command_status(
-    conductor: Conductor, state: CommandState, attempts: AttemptReader, item: int, holder: HolderFile | None
+    conductor: Conductor,
+    state: CommandState,
+    attempts: AttemptReader,
+    item: int,
+    holder: HolderFile | None,
+    reruns: RerunNeeds | None,
 ) -> CommandStatus:
-    """Return the state of a command. `holder` is the process that runs the command, or None."""
+    """Return the state of a command. `holder` is the process that runs the command, or None.
+
+    `reruns` is None if the batch has no trees.
+    """
     commands = conductor.agenda.ids
     round_, epoch = conductor.last_attempt(item)
     last = conductor.last_outcome(item)
     is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
+    newer_need = None if reruns is None else reruns.newer_need(item)
     failed_tries, is_decided = conductor.state_rule.failure_count(item)
     return CommandStatus(
         id=commands[item],
@@ -213,4 +236,11 @@ def _command_status(
         question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
         log=layout.log_name(*attempts.places.place_of_item(item), round_, epoch) if round_ and not is_unbegun else "",
         holder=None if holder is None else holder.holder,
+        changes=Digest("") if reruns is None else _change_set(conductor, item),
+        newer_need=None if newer_need is None else commands[newer_need],
     )
+
+
+def _change_set(conductor: Conductor, item: int) -> Digest:
+    outcome = last_success(conductor, item) or conductor.last_begun_outcome(item)
+    return Digest("") if outcome is None else outcome.changes

@@ -6,7 +6,8 @@ Then `execute_collection` performs these steps, while its caller holds the exclu
 
 1. Batches are renamed to hidden names. No remaining data refers to these batches.
 2. Snapshots that no remaining batch refers to are renamed in the same way.
-3. The hidden directories are removed. After a kill, the next writer removes them (batches/leftovers.py).
+3. The hidden directories are removed, and the trees of removed work batches. After a kill, the next writer removes the
+   directories (batches/leftovers.py).
 4. Batches are settled: only their outputs stay (store/results/compaction.py).
 5. Equal shard files are linked to each other (store/results/relinking.py).
 6. Packs are removed or rewritten (store/objects/repacking.py).
@@ -36,6 +37,13 @@ from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.pins import protected_ids
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback
+from codebatch.store.maintenance.work_references import (
+    BatchTreeSettings,
+    iter_change_set_objects,
+    read_tree_settings,
+    remove_batch_trees,
+    tree_snapshots,
+)
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
 from codebatch.store.objects.repacking import RepackingPlan, choose_packs, repack_objects
 from codebatch.store.results.compaction import can_compact, compact_batch, read_compacted
@@ -64,6 +72,7 @@ class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A plan of one garbage collection: the data to remove.
 
     - `to_settle`: the batches of which only the outputs stay.
+    - `trees`: the trees of removed batches.
     - `copies`: groups of equal shard files, to be linked to each other.
     - `packs`: None if this collection does not include objects, or if the needed objects are unknown.
     """
@@ -72,6 +81,7 @@ class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
     batches: list[Path] = msgspec.field(default_factory=list)
     snapshots: list[Path] = msgspec.field(default_factory=list)
     stat_caches: list[Path] = msgspec.field(default_factory=list)
+    trees: list[BatchTreeSettings] = msgspec.field(default_factory=list)
     indexes: list[Path] = msgspec.field(default_factory=list)
     terms: list[Path] = msgspec.field(default_factory=list)
     copies: list[FileCopies] = msgspec.field(default_factory=list)
@@ -89,6 +99,7 @@ def plan_collection(
     with_objects: bool | None = True,
     with_copies: bool = False,
     work_ended: EndStateReader = _unknown_state,
+    is_work_needed: Callable[[BatchDir], bool] = lambda _: False,
 ) -> CollectionPlan:
     """Choose what to remove, without changing anything. Raises StoreUntrusted.
 
@@ -107,12 +118,13 @@ def plan_collection(
       day ago.
     - `with_copies`: also read shard files to find equal ones.
     - `work_ended` returns the state of a work batch. Work batches are never settled.
+    - `is_work_needed` returns whether an old work batch stays nevertheless.
     - `on_skipped` is called with a message for each damaged file.
     """
     pinned = protected_ids(store)
     batches, is_all_known = _read_batches(store, on_skipped)
     old = _old_batches(batches, keep, pinned, source_filter, work_ended)
-    removed = [batch for batch in old if batch.id not in spared]
+    removed = [batch for batch in old if batch.id not in spared and not (is_work(batch) and is_work_needed(batch))]
     remaining = [batch for batch in batches if batch not in removed]
     to_settle = [
         (batch, digest) for batch in remaining if batch.id not in spared and (digest := _settled_digest(batch))
@@ -125,14 +137,17 @@ def plan_collection(
     )
     if not is_all_known:
         return plan
-    referenced = {batch.about.snapshot_id for batch in remaining} | pinned
-    remaining_snapshots = []
-    for name in snapshot_ids(store.files, store.root):
-        path = store.root / layout.SNAPSHOTS / name
-        if name not in referenced and _is_older_than_limit(store, path, now_ns):
-            plan.snapshots.append(path)
-        else:
-            remaining_snapshots.append(name)
+    try:
+        trees = read_tree_settings(remaining)
+        plan.trees.extend(read_tree_settings(removed))
+    except StoreError as error:
+        on_skipped(f"neither snapshots nor objects were removed, as it is unknown which are needed: {error.message}")
+        return plan
+    referenced = {batch.about.snapshot_id for batch in remaining} | pinned | tree_snapshots(trees)
+    names = snapshot_ids(store.files, store.root)
+    paths = (store.root / layout.SNAPSHOTS / name for name in names if name not in referenced)
+    plan.snapshots.extend(path for path in paths if _is_older_than_limit(store, path, now_ns))
+    remaining_snapshots = sorted({*names} - {path.name for path in plan.snapshots})
     plan.stat_caches.extend(_old_stat_caches(store, {batch.about.stat_cache for batch in remaining}, now_ns))
     if with_objects is None:
         with_objects = _is_object_collection_due(store, now_ns)
@@ -159,6 +174,7 @@ def execute_collection(store: StoreDir, going: CollectionPlan, on_skipped: SkipC
             files.sync_directory(paths[0].parent)
     for path in hidden:
         files.remove_tree(path)
+    remove_batch_trees(store, going.trees)
     for batch, result_digest in going.to_settle:
         with contextlib.suppress(FileNotFoundError):
             compact_batch(batch, result_digest)
@@ -321,7 +337,7 @@ def _needed_objects(
         for snapshot_id in snapshots:
             names |= load_snapshot(store.files, store.root, snapshot_id).object_digests()
         for batch in batches:
-            names.update(iter_record_objects(batch))
+            names.update(iter_record_objects(store, batch))
         return {bytes.fromhex(name) for name in names}
     except (StoreError, UnknownId) as error:
         on_skipped(f"no objects were removed, because it is unknown which are needed: {error.message}")
@@ -330,8 +346,10 @@ def _needed_objects(
     return None
 
 
-def iter_record_objects(batch: BatchDir) -> Iterator[str]:
+def iter_record_objects(store: StoreDir, batch: BatchDir) -> Iterator[str]:
     """Yield the digests of the objects that a batch needs: imported files, and objects that records name.
+
+    For a work batch, these are the change sets of all attempts, and the contents that they name.
 
     Raises StoreCorrupt.
 
@@ -339,6 +357,9 @@ def iter_record_objects(batch: BatchDir) -> Iterator[str]:
     repeated, so the records of all outcomes are read too. Imported files are needed to repeat their tasks.
     """
     yield from batch.about.imports.values()
+    if is_work(batch):
+        yield from iter_change_set_objects(store, batch)
+        return
     try:
         yield from _iter_named_objects(batch)
     except ValueError as error:
@@ -346,8 +367,6 @@ def iter_record_objects(batch: BatchDir) -> Iterator[str]:
 
 
 def _iter_named_objects(batch: BatchDir) -> Iterator[str]:
-    if is_work(batch):  # Outcomes of commands have no records.
-        return
     outputs = current_outputs(batch)
     if outputs is not None:
         yield from _iter_output_objects(outputs)

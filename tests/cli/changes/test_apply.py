@@ -37,11 +37,12 @@ def project(tmp_path: Path) -> CommandLine:
 
 def test_apply_prints_the_location_then_the_files(project: CommandLine, tmp_path: Path) -> None:
     ended = project("apply")
-    assert ended.notes.splitlines() == [f"writing to {tmp_path}", "next: codebatch run ."]
+    location, next_, undo = ended.notes.splitlines()
+    assert (location, next_) == (f"writing to {tmp_path}", "next: codebatch run .")
     assert ended.lines == ["written  a.py", r"written  caf\xe9.py", "written  d/b.py", "3 files written"]
     assert contents(tmp_path) == AFTER
     assert project("apply").lines == ["0 files written, 3 already applied"]
-    ended = project("apply", "--reverse")
+    ended = project(*undo.removeprefix("to undo this: codebatch ").split())
     assert ended.lines[-1] == "3 files written"
     assert contents(tmp_path) == FILES
     assert project("apply", "--reverse").lines == ["0 files written, 3 already undone"]
@@ -49,7 +50,7 @@ def test_apply_prints_the_location_then_the_files(project: CommandLine, tmp_path
 
 def test_next_command_in_a_git_work_tree_is_git_diff(project: CommandLine, tmp_path: Path) -> None:
     project.shell("git init -q .; echo .codebatch > .gitignore")
-    assert project("apply").notes.splitlines()[-1] == "next: git diff"
+    assert project("apply").notes.splitlines()[1] == "next: git diff"
     (tmp_path / "d").mkdir(exist_ok=True)
     notes = project("apply", "--reverse", cwd=tmp_path / "d").notes
     assert notes.splitlines() == [f"writing to {tmp_path}", f"next: git -C {tmp_path} diff"]

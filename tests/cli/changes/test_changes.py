@@ -98,3 +98,55 @@ def test_sources_of_changes_are_explained(project: CommandLine) -> None:
     answer = project("explain", "changes", "--json").json
     assert answer["answer"] == "codebatch.changes/1"
     assert any("objects/*.pack" in source["paths"] for source in answer["reads"])
+
+
+def test_groups_are_counted_by_task_owner_and_directory(tmp_path: Path) -> None:
+    owners = {b"docs/CODEOWNERS": b"* @docs\n", b"CODEOWNERS": b"/d/ @team\n"}
+    make_changed_batch(tmp_path / ".codebatch", tmp_path, {**FILES, **owners}, EDITS)
+    project = CommandLine(tmp_path)
+    rows = {
+        by: [tuple(line.split()) for line in project("changes", "--by", by).lines]
+        for by in ("task", "owner", "directory")
+    }
+    head = ("files", "added", "removed")
+    assert rows == {
+        "task": [("task", *head), ("parse", "2", "2", "3"), ("symbols", "1", "2", "2")],
+        "owner": [("owner", *head), ("@team", "1", "0", "1"), ("no", "owner", "2", "4", "4")],
+        "directory": [("directory", *head), (".", "2", "4", "4"), ("d", "1", "0", "1")],
+    }
+    answer = project("changes", "--by", "owner", "--json").json
+    check_schema(answer)
+    assert answer["schema"] == "codebatch.changes-by/1"
+    assert [(row["group"], row["files"]) for row in answer["records"]] == [("@team", 1), (None, 2)]
+    assert len(project("changes", "symbols", "--by", "task").lines) == 2
+    ended = project("changes", "lint", "--by", "task")
+    assert (ended.lines, ended.notes) == ([], "no changes\n")
+
+
+def test_missing_and_large_owners_are_reported(project: CommandLine, tmp_path: Path) -> None:
+    ended = project("changes", "--by", "owner")
+    assert "the snapshot has no file .github/CODEOWNERS, CODEOWNERS, docs/CODEOWNERS" in ended.notes
+    assert ended.lines[-1].split() == ["no", "owner", "3", "4", "5"]
+    files = {**FILES, b".github/CODEOWNERS": b"#" * (3 << 20) + b"\n"}
+    make_changed_batch(tmp_path / ".codebatch", tmp_path, files, EDITS, second=1)
+    assert (
+        ".github/CODEOWNERS has 3.1 MB, and at most 3.1 MB are read"
+        in project("changes", "--by", "owner", status=2).notes
+    )
+
+
+def test_sample_has_the_changes_of_different_kinds(project: CommandLine) -> None:
+    ended = project("changes", "--sample", "2")
+    assert [line.split()[0] for line in ended.lines] == ["path", "a.py", "d/b.py"]
+    assert ended.notes == "2 of 3 changes\n"
+    assert b"a/a.py" in project("changes", "--sample", "1", "--patch").stdout
+    assert project("changes", "--sample", "1", "--stat").lines[-1].startswith("1 file changed")
+    assert len(project("changes", "--sample", "1", "--json").json["records"]) == 1
+    assert project("changes", "--sample", "3").notes == ""
+    assert project("changes", "lint", "--sample", "3").notes == "no changes\n"
+    project("changes", "--sample", "0", status=2)
+
+
+@pytest.mark.parametrize("other", [("--patch",), ("--stat",), ("--sample", "1")])
+def test_groups_exclude_other_formats(project: CommandLine, other: tuple[str, ...]) -> None:
+    assert f"--by cannot be used with {other[0]}" in project("changes", "--by", "task", *other, status=2).notes

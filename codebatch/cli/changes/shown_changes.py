@@ -1,0 +1,129 @@
+"""The changes of an analysis or of a task list that the command `changes` shows, and the printing of its answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from codebatch.cli.framework.answer_printing import emit_formatted, emit_rows
+from codebatch.cli.framework.context import CommandContext
+from codebatch.model.change import ProposedChange
+from codebatch.model.entry import display_path
+from codebatch.model.text.quantities import percentage_of
+from codebatch.operations.changes.file_writes import refuse_conflicts
+from codebatch.operations.changes.listing import find_changes, iter_patches
+from codebatch.operations.changes.task_changes import BatchChanges
+from codebatch.operations.changes.work_changes import read_work_changes
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
+from codebatch.query.filters.paths import PathPatterns
+from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
+from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.store.batches.batch_directory import is_work
+
+_NO_CHANGES = "no changes"
+
+
+class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes that some tasks of a batch propose or made, sorted by path.
+
+    - `states`: the state of each task of a task list. Empty for an analysis.
+    - `patched`: the changes of a task list that a patch has, at most one for each file.
+    - `answer`: the answer of an analysis. `status`: the state of a task list. The other one is None.
+    """
+
+    question: BatchQuery
+    proposed: list[ProposedChange]
+    states: Mapping[str, CommandState] = {}
+    patched: list[ProposedChange] = []
+    answer: Answer[list[ProposedChange]] | None = None
+    status: WorkBatchStatus | None = None
+
+    @property
+    def has_unfinished(self) -> bool:
+        """Whether there are changes of tasks that are not DONE."""
+        return any(state is not CommandState.DONE for state in self.states.values())
+
+    def for_patch(self, proposed: list[ProposedChange]) -> list[ProposedChange]:
+        """Return the changes that a patch has, if `proposed` are chosen. Raises InvalidInput for two of one file."""
+        if self.answer is None:
+            return self.patched if proposed else []
+        refuse_conflicts(proposed)
+        return proposed
+
+
+def find_shown_changes(
+    context: CommandContext, question: BatchQuery, tasks: Sequence[str], path: PathPatterns, *, is_patch: bool
+) -> ShownChanges:
+    """Return the changes of some tasks, by default of all tasks.
+
+    The patch of a task list has only tasks that are DONE or named.
+
+    Raises TaskNotRun, InvalidInput or StoreCorrupt.
+    """
+    if not is_work(question.batch):
+        answer = find_changes(question, tasks, path)
+        return ShownChanges(question=question, proposed=answer.result, answer=answer)
+    status = read_work_status(question.store, question.batch)
+    chosen = read_work_changes(question.store, question.batch, tasks, path, status)
+    context.report_other_project(question.store, question.batch)
+    return ShownChanges(
+        question=question,
+        proposed=chosen.proposed(),
+        states={task.task: task.state for task in chosen.tasks if task.changes},
+        patched=_patched(chosen, is_named=bool(tasks)) if is_patch else [],
+        status=status,
+    )
+
+
+def _patched(chosen: BatchChanges, *, is_named: bool) -> list[ProposedChange]:
+    return (chosen if is_named else chosen.only_done()).composed()
+
+
+def print_rows(
+    context: CommandContext, shown: ShownChanges, rows: object, lines: Iterable[str], *, name: str | None = None
+) -> int:
+    """Print rows of an answer, or their lines, and return the exit status."""
+    if shown.answer is not None:
+        return emit_rows(context, shown.answer, rows, lines, if_none="" if rows else _NO_CHANGES, name=name)
+    assert shown.status is not None
+    batch, commands = shown.question.batch, shown.status.commands
+    done = sum(command.state is CommandState.DONE for command in commands)
+    document = {
+        "batch_id": batch.id,
+        "project": display_path(batch.about.project_root),
+        "complete": shown.status.state is BatchState.COMPLETED,
+        "percent": percentage_of(done, len(commands)),
+        "stale": None,
+        "paths": (),
+        "records": rows,
+    }
+    context.print(document, lines, if_none=_NO_CHANGES, name=name)
+    if shown.has_unfinished:
+        context.note("changes of tasks that are not DONE are not applied")
+    return 0
+
+
+def print_patch(context: CommandContext, shown: ShownChanges, proposed: Sequence[ProposedChange]) -> int:
+    """Print changes as a patch, and return the exit status."""
+    write = partial(_write_patch, context, shown.question, proposed)
+    if shown.answer is not None:
+        return emit_formatted(context, shown.answer, write, if_none="" if proposed else _NO_CHANGES)
+    context.display.erase_for_output()
+    write()
+    if not proposed:
+        context.note(_NO_CHANGES)
+    return 0
+
+
+def _write_patch(context: CommandContext, question: BatchQuery, proposed: Sequence[ProposedChange]) -> None:
+    patches = iter_patches(question.store.objects(), proposed)
+    if sys.stdout.isatty():
+        texts = (patch.decode("utf-8", "backslashreplace") for patch in patches)
+        context.print(None, (line for text in texts for line in text.removesuffix("\n").split("\n")))
+        return
+    for patch in patches:
+        sys.stdout.buffer.write(patch)
+    sys.stdout.flush()

@@ -1,0 +1,103 @@
+"""Changes of a batch by task, in the order in which they are applied. Analyses and task lists have the same form."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from codebatch.model.change import ProposedChange
+from codebatch.model.change_composition import ChangesNotComposable, compose_changes
+from codebatch.model.digest import Digest
+from codebatch.operations.changes.file_writes import refuse_conflicts
+from codebatch.scheduling.lifecycle import CommandState
+
+
+class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes of one task.
+
+    - `needs`: the tasks that this task needs, directly or not. Its changes were made after theirs.
+    - `changes`: the chosen changes, sorted by path, at most one for each path.
+    - `change_set`: the digest of the change set of a task of a task list, or empty.
+    - `unchosen`: the number of changes of the task that were not chosen.
+    - `state`: the state of a task of a task list. Only the changes of tasks that are DONE are applied.
+    """
+
+    task: str
+    needs: frozenset[str] = frozenset()
+    changes: tuple[ProposedChange, ...]
+    change_set: Digest = Digest("")
+    unchosen: int = 0
+    state: CommandState = CommandState.DONE
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the changes are final."""
+        return self.state is CommandState.DONE
+
+
+class BatchChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes of a batch.
+
+    - `tasks`: each task comes after the tasks that it needs.
+    - `root`: the directory that the paths are relative to, by default.
+    - `commit`: the commit that the changes were made for. Empty if there is none.
+    """
+
+    tasks: tuple[TaskChanges, ...]
+    root: bytes
+    commit: str = ""
+
+    def proposed(self) -> list[ProposedChange]:
+        """Return the changes of all tasks, sorted by path, then in the order of the tasks."""
+        return sorted(self._iter_changes(), key=lambda proposed: proposed.change.path)
+
+    def composed(self) -> list[ProposedChange]:
+        """Return one change for each changed file, sorted by path.
+
+        If each task that changes a file needs the task before it, and began with its result, the changes are composed.
+        Such a change has the name of the last task, and the sums of the lines. Changes that undo each other are left
+        out. Raises InvalidInput if other tasks change the same file.
+        """
+        by_path: dict[bytes, list[ProposedChange]] = {}
+        for proposed in self._iter_changes():
+            by_path.setdefault(proposed.change.path, []).append(proposed)
+        needs = {task.task: task.needs for task in self.tasks}
+        composed: list[ProposedChange] = []
+        conflicts: list[ProposedChange] = []
+        for _, chain in sorted(by_path.items()):
+            is_chain = all(before.task in needs[after.task] for before, after in itertools.pairwise(chain))
+            try:
+                if not is_chain:
+                    raise ChangesNotComposable
+                change = compose_changes([proposed.change for proposed in chain])
+            except ChangesNotComposable:
+                conflicts += chain
+                continue
+            if change is not None:
+                composed.append(
+                    msgspec.structs.replace(
+                        chain[-1],
+                        change=change,
+                        added=sum(proposed.added for proposed in chain),
+                        removed=sum(proposed.removed for proposed in chain),
+                    )
+                )
+        refuse_conflicts(conflicts)
+        return composed
+
+    def only_done(self) -> BatchChanges:
+        """Return the changes of tasks that are DONE."""
+        return msgspec.structs.replace(self, tasks=tuple(task for task in self.tasks if task.is_done))
+
+    def _iter_changes(self) -> Iterator[ProposedChange]:
+        return (proposed for task in self.tasks for proposed in task.changes)
+
+
+def group_by_task(proposed: Sequence[ProposedChange], order: Sequence[str]) -> tuple[TaskChanges, ...]:
+    """Return the changes of an analysis by task. `order` has the names of all tasks."""
+    by_task: dict[str, list[ProposedChange]] = {task: [] for task in order}
+    for change in proposed:
+        by_task[change.task].append(change)
+    return tuple(TaskChanges(task=task, changes=tuple(changes)) for task, changes in by_task.items() if changes)

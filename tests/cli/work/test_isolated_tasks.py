@@ -1,0 +1,78 @@
+"""Isolated tasks from the command line: what `work run` prints, and the changes that follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import CommandLine, check_schema
+
+LIST = """
+strategy = "parallel"
+[defaults]
+isolation = "worktree"
+[trees]
+directory = "../trees"
+[tasks.one]
+run = "echo 1 >> a.txt"
+[tasks.two]
+run = "echo 2 >> a.txt"
+needs = ["one"]
+[tasks.root]
+run = "cat a.txt"
+isolation = "none"
+needs = ["two"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> CommandLine:
+    """A repository with a task list, whose trees are beside it."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "work.toml").write_text(LIST)
+    (root / "a.txt").write_text("a\n")
+    codebatch = CommandLine(root)
+    codebatch.shell("git init -q . && git add . && git -c user.name=n -c user.email=n@n commit -qm m")
+    return codebatch
+
+
+def test_isolated_tasks_change_nothing_until_apply(project: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "project" / "a.txt"
+    file.write_text("a\nmine\n")
+    ended = project("work", "run")
+    batch = project("status", "--json").json["batch_id"]
+    assert "1 uncommitted change in" in ended.notes
+    assert f"2 changes of 2 tasks not applied; next: codebatch changes --batch {batch}" in ended.notes
+    assert file.read_text() == "a\nmine\n"
+    assert project("work", "log", "root").text == "a\nmine\n"
+    assert [line.split()[:2] for line in project("changes").lines[1:]] == [["a.txt", "one"], ["a.txt", "two"]]
+    assert project("apply", status=3).lines[0].startswith("refused  a.txt")
+    file.write_text("a\n")
+    project("apply")
+    assert file.read_text() == "a\n1\n2\n"
+    assert "not applied" not in project("status").text
+
+
+def test_dry_run_shows_the_isolation(project: CommandLine) -> None:
+    ended = project("work", "run", "--dry-run")
+    assert [line.split()[-1] for line in ended.lines[1:5]] == ["isolation", "worktree", "worktree", "-"]
+    answer = project("work", "run", "--dry-run", "--json").json
+    check_schema(answer)
+    assert [task["isolation"] for task in answer["tasks"]] == ["worktree", "worktree", None]
+
+
+def test_dry_run_without_isolation_has_no_such_column(project: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "project" / "work.toml").write_text('[tasks.a]\nrun = "true"\n')
+    assert "isolation" not in project("work", "run", "--dry-run").text
+
+
+def test_repository_without_a_commit_makes_no_batch(tmp_path: Path) -> None:
+    (tmp_path / "work.toml").write_text(LIST)
+    codebatch = CommandLine(tmp_path)
+    codebatch.shell("git init -q .")
+    ended = codebatch("work", "run", status=2)
+    assert "needs a commit" in ended.notes
+    assert "make a commit first" in ended.notes
+    assert codebatch("batch", "list", "--json").json == []
