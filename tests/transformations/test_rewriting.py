@@ -50,6 +50,8 @@ def rewritten(content: str | bytes, *rewrites: tuple[str, str], language: str = 
         ("python", "old($X)", "y = $X\nnew(y)", "if a:\n\told(1)\n", "if a:\n\ty = 1\n\tnew(y)\n"),
         ("python", "old($X)", "y = $X\nnew(y)", "old(1)\r\n", "y = 1\r\nnew(y)\r\n"),
         ("python", "old($X)", "new($X)", "old('''\n  a\r\n\tb''')\n", "new('''\n  a\r\n\tb''')\n"),
+        ("go", "if $E != x { y($E) }", "z($E)", "func f() { if e != x { y(e) } }\n", "func f() { z(e) }\n"),
+        ("python", "f($$$A)(b, $$$A)", "g($$$A)", "f(x.y, 1)(b, x.y, 1)\n", "g(x.y, 1)\n"),
         ("python", "f($_, $$$)", "g()", "f(a,  # a\n  b)\n", "g()\n"),
         ("javascript", "var $X = $Y", "let $X = $Y", "for (var i = 0;;) {}\n", "for (let i = 0;;) {}\n"),
         ("javascript", "var $X = $Y;", "let $X = $Y", "var a = 1;\n", "let a = 1\n"),
@@ -90,6 +92,7 @@ def test_code_keeps_its_grouping(language: str, pattern: str, rewrite: str, befo
     [
         ("python", "f($X)", "g($X)", "\nf(  # why\n a)\n", 2, "the new code would lose a comment"),
         ("python", "f($X)", "g()", "f(\n# why\n a)\n", 2, "the new code would lose a comment"),
+        ("python", "f($X, $X)", "g($X)", "f(a, # why\n a)\n", 1, "the new code would lose a comment"),
         ("python", "f($$$X)", "g($$$X)", "f(a,\n b,  # why\n)\n", 2, "other code would follow a comment"),
         ("python", "for $X in $Y: $$$Z", "g($Y)", "async for a in b: c\n", 1, "the new code would lose `async`"),
         ("python", "size($X)", "$X.size", "size(*a)\n", 1, rewriting.UNGROUPED),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -17,18 +18,34 @@ _SEPARATORS = frozenset({",", ";", ""})
 _Span = tuple[int, int]
 
 
-def count_tokens(pattern: PatternNode) -> Mapping[str, int]:
-    """Return how often each type of token occurs in a pattern."""
-    return Counter(node.kind for node in pattern.iter_nodes() if not node.children and not node.hole)
+class PatternTokens(NamedTuple):
+    """The number of tokens of each type, and of uses of each metavariable, in a pattern."""
+
+    types: Mapping[str, int]
+    names: Mapping[str, int]
 
 
-def find_lost_token(root: Node, match: SyntaxMatch, tokens: Mapping[str, int]) -> Node | None:
+def count_tokens(pattern: PatternNode) -> PatternTokens:
+    """Return the numbers of tokens and metavariables of a pattern."""
+    leaves = [node for node in pattern.iter_nodes() if not node.children]
+    types = Counter(node.kind for node in leaves if not node.hole)
+    return PatternTokens(types, Counter(node.name for node in leaves if node.name))
+
+
+def find_lost_token(root: Node, match: SyntaxMatch, tokens: PatternTokens) -> Node | None:
     """Return the first token of a match that neither its pattern nor its captures contain, or None.
 
     `tokens` is the result of `count_tokens`. Commas and semicolons are ignored.
     """
     node = root.descendant_for_byte_range(match.start, match.end)
-    left = Counter(tokens)
+    left = Counter(tokens.types)
+    # A repeated metavariable is bound to one of its places. The other places have equal code.
+    for name, count in tokens.names.items():
+        start, end = match.captures[name]
+        code = root.descendant_for_byte_range(start, end) if count > 1 and start < end else None
+        for token in () if code is None else _iter_tokens(code, ()):
+            if start <= token.start_byte and token.end_byte <= end:
+                left[token.type] += count - 1
     for token in () if node is None else _iter_tokens(node, match.captures.values()):
         left[token.type] -= 1
         if left[token.type] < 0 and token.type.strip() not in _SEPARATORS:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from codebatch_workers.syntax.patterns.edits import Edit, Part, Span, root_of
 from codebatch_workers.syntax.patterns.finders import PatternError, SyntaxFinder, SyntaxMatch, pattern_finder
 from codebatch_workers.syntax.patterns.grouping import edit_file
-from codebatch_workers.syntax.patterns.lost_tokens import count_tokens, find_lost_token, last_comment
+from codebatch_workers.syntax.patterns.lost_tokens import PatternTokens, count_tokens, find_lost_token, last_comment
 from codebatch_workers.syntax.patterns.reading import METAVARIABLE, read_pattern
 from codebatch_workers.syntax.source import SourceFile
 
@@ -33,14 +33,14 @@ class RewriteRule(NamedTuple):
 
     - `finder`: the finder of the pattern. It binds all metavariables, also those without a name.
     - `texts`: the texts before, between and after the metavariables `names` in the new code.
-    - `tokens`: how often each type of token occurs in the pattern.
+    - `tokens`: the tokens of the pattern.
     - `ends_with_semicolon`: whether the pattern does. If not, a semicolon after the code stays as it is.
     """
 
     finder: SyntaxFinder
     texts: Sequence[str]
     names: Sequence[str]
-    tokens: Mapping[str, int]
+    tokens: PatternTokens
     ends_with_semicolon: bool
 
 
