@@ -277,6 +277,10 @@ def test_paths_that_are_equal_by_case_are_refused_if_the_file_system_ignores_cas
     disk.calls().mkdir(Path("/p/Dir/sub"))
     outcomes = apply_writes(calls, b"/p", [creation(b"Dir/a"), creation(b"dir/A"), creation(b"dir/b")], CONTENTS)
     assert {*reasons(outcomes)} == {b"Dir/a", b"dir/A"}
+    outcomes = apply_writes(calls, b"/p", [creation(b"New/f/a"), creation(b"new/F/b"), creation(b"c/d")], CONTENTS)
+    assert {*reasons(outcomes)} == {b"New/f/a", b"new/F/b"}
+    outcomes = apply_writes(calls, b"/p", [creation(b"New"), creation(b"new/b")], CONTENTS)
+    assert {*reasons(outcomes)} == {b"New", b"new/b"}
     outcomes = apply_writes(calls, b"/p", [creation(b"READ.ME")], CONTENTS)
     assert reasons(outcomes) == {b"READ.ME": "the file already exists"}
 
@@ -290,7 +294,8 @@ def test_paths_that_are_equal_by_case_are_refused_late_in_an_empty_directory() -
 
 def test_paths_that_are_equal_by_case_are_written_if_case_matters(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(OLD)
-    assert {*states(apply_to(tmp_path, creation(b"a"), creation(b"A"))).values()} == {"written"}
+    writes = [creation(path) for path in (b"a", b"A", b"New/f/a", b"new/f/a", b"NEW/f")]
+    assert {*states(apply_to(tmp_path, *writes)).values()} == {"written"}
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o664, 0o755, 0o4755, 0o2755, 0o6711])

@@ -184,6 +184,12 @@ def test_file_and_directory_of_one_name_are_refused(tmp_path: Path) -> None:
     assert reasons(outcomes) == {b"x/y": "directory x is a file or a symbolic link"}
 
 
+def test_edited_file_is_not_in_the_place_of_a_directory(tmp_path: Path) -> None:
+    write_tree(tmp_path, {b"x/1": X})
+    outcomes = apply_edits(tmp_path, (b"x/1", b"x\n", None), (b"x", b"1", b"2"))
+    assert reasons(outcomes) == {b"x": "it is not a regular file"}
+
+
 def test_deletion_below_a_file_of_the_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"mine")
     outcomes = apply_edits(tmp_path, (b"x/y", b"1", None))

@@ -153,6 +153,31 @@ def test_directory_that_becomes_a_link_after_its_check_leads_nowhere(tmp_path: P
     assert {path: file for path, file in kept.items() if path not in temporary} == expected
 
 
+def test_directory_is_opened_again_before_its_files_are_replaced(tmp_path: Path) -> None:
+    """Also if there is no other directory."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    before, after = {b"d/x": TreeFile(b"old\n")}, {b"d/x": TreeFile(b"new\n")}
+    write_tree(root, before)
+
+    def move() -> None:
+        (root / "d").rename(outside)
+
+    outcomes = apply_tree(root, before, after, calls=InterruptedCalls(move))
+    assert reasons(outcomes) == {b"d/x": "directory d does not exist"}
+    assert (outside / "x").read_bytes() == b"old\n"
+
+
+def test_directory_that_is_removed_before_a_file_is_created_in_it_is_not_an_error(tmp_path: Path) -> None:
+    class RemovingCalls(UnsyncedCalls):
+        def create(self, directory: int, name: bytes, mode: int) -> int:
+            (tmp_path / "new").rmdir()
+            return super().create(directory, name, mode)
+
+    outcomes = apply_tree(tmp_path, {}, {b"new/x": TreeFile(b"x\n")}, calls=RemovingCalls())
+    assert reasons(outcomes) == {b"new/x": "it changed while apply was running"}
+    assert not any(tmp_path.iterdir())
+
+
 class NewDirectoryCalls(UnsyncedCalls):
     """Calls during which another process acts whenever a directory was made."""
 

@@ -155,7 +155,7 @@ class _TreeWriter:
             return
         try:
             content = self._contents.read(write.after)
-            directory, prefix = self._open_temporary_directory(checked)
+            directory, prefix = self._directories.open_nearest(write.path, self._deleted, make=True)
             temporary = new_temporary_name()
             self._staged.append(_StagedWrite(checked, prefix + temporary))
             self._write_temporary_file(checked, directory, temporary, content)
@@ -171,11 +171,6 @@ class _TreeWriter:
                 f"cannot write {display_path(write.path)}: {error.strerror}; no file was changed",
                 hint=f"{fix_hint(error)}, then run the same command again",
             ) from error
-
-    def _open_temporary_directory(self, checked: CheckedWrite) -> tuple[int, bytes]:
-        """Return the open directory for the temporary file of a write, and its path with a slash."""
-        is_new = checked.identity is None
-        return self._directories.open_nearest(checked.write.path, self._deleted if is_new else (), make=is_new)
 
     def _write_temporary_file(self, checked: CheckedWrite, directory: int, temporary: bytes, content: bytes) -> None:
         if checked.write.is_link:

@@ -55,6 +55,43 @@ def test_isolated_tasks_change_nothing_until_apply(project: CommandLine, tmp_pat
     assert "not applied" not in project("status").text
 
 
+def test_new_and_emptied_directories_are_applied_and_undone(project: CommandLine, tmp_path: Path) -> None:
+    """The task deletes a directory, makes others, and replaces a file by a directory and a directory by a file."""
+    root = tmp_path / "project"
+    project.shell("mkdir -p old/deep lib && echo 1 > old/deep/1.txt && echo 2 > lib/2.txt && echo 3 > tool")
+    (root / "work.toml").write_text(
+        """
+[trees]
+directory = "../trees"
+[tasks.move]
+isolation = "worktree"
+run = '''
+mkdir -p new/f/g && mv old/deep/1.txt new/f/g && rm -r old
+rm -r lib && echo one > lib
+rm tool && mkdir tool && echo two > tool/main.txt && ln -s main.txt tool/link
+'''
+"""
+    )
+    project.shell("git add . && git -c user.name=n -c user.email=n@n commit -qm n")
+    project("work", "run")
+    before = listing(root)
+    project.shell("git worktree add -q ../other && codebatch changes --patch | git -C ../other apply")
+    project("apply")
+    after = listing(root)
+    assert {"lib", "new/", "new/f/", "new/f/g/", "new/f/g/1.txt", "tool/", "tool/link", "tool/main.txt"} < after
+    assert not {"lib/", "old/", "old/deep/", "tool"} & after
+    assert listing(tmp_path / "other") == after
+    project("apply", "--reverse")
+    assert listing(root) == before
+    project.shell("git diff --exit-code")
+
+
+def listing(root: Path) -> set[str]:
+    """Return the files and directories of a project, except those of git and codebatch."""
+    found = {f"{path.relative_to(root)}{'/' if path.is_dir() else ''}" for path in root.rglob("*")}
+    return {name for name in found if not name.startswith((".git", ".codebatch"))}
+
+
 def test_dry_run_shows_the_isolation(project: CommandLine) -> None:
     ended = project("work", "run", "--dry-run")
     assert [line.split()[-1] for line in ended.lines[1:5]] == ["isolation", "worktree", "worktree", "-"]
