@@ -6,7 +6,6 @@ The commands are stored as a snapshot; settings and dependencies are in work.jso
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import TypeVar
@@ -17,7 +16,7 @@ from codebatch.errors import CorruptFile, StoreCorrupt
 from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.digest import digest_bytes
 from codebatch.model.documents import DocumentError
-from codebatch.model.entry import Entry, encode_entry
+from codebatch.model.entry import Entry, display_path, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, plan_items, task_key
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import WORK_PIPELINE
@@ -78,7 +77,7 @@ def _freeze_commands(store: StoreDir, commands: Sequence[Command], work: Work, a
         store.files,
         store.root,
         make_snapshot_index(map(encode_entry, entries)),
-        source=SnapshotSource(base=os.fsdecode(work.root), roots=(work.source,), listing=WORK_LISTING),
+        source=SnapshotSource(base=display_path(work.root), roots=(work.source,), listing=WORK_LISTING),
         created_at=datetime.fromtimestamp(at_ns / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     )
     return load_snapshot(store.files, store.root, document.snapshot_id)

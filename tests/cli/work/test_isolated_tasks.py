@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,18 @@ def test_isolated_tasks_change_nothing_until_apply(project: CommandLine, tmp_pat
     project("apply")
     assert file.read_text() == "a\n1\n2\n"
     assert "not applied" not in project("status").text
+
+
+def test_project_whose_path_is_not_utf8(tmp_path: Path) -> None:
+    root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/q'\n\xe9"))
+    root.mkdir()
+    (root / "work.toml").write_text(LIST)
+    (root / "a.txt").write_text("a\n")
+    codebatch = CommandLine(root)
+    codebatch.shell("git init -q . && git add . && git -c user.name=n -c user.email=n@n commit -qm m")
+    codebatch("work", "run")
+    codebatch("apply")
+    assert (root / "a.txt").read_text() == "a\n1\n2\n"
 
 
 def test_new_and_emptied_directories_are_applied_and_undone(project: CommandLine, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreError
+from codebatch.model.entry import display_path
 from codebatch.model.outcome import CommandReport, WorkUnit
 from codebatch.model.shard import ShardId
 from codebatch.model.work.command import Command
@@ -162,7 +163,7 @@ class AttemptFilesWriter:
             state=need.state,
             round=need.round,
             exit_status=need.exit_status,
-            log=str(self._root / layout.LOGS / need.log) if need.log else "",
+            log=display_path(bytes(self._root / layout.LOGS / need.log)) if need.log else "",
             text=report.text,
             cost=report.cost,
             session=report.session,
