@@ -12,7 +12,7 @@ from codebatch.git.ancestry import Repository
 from codebatch.git.repository import find_git
 from codebatch.model.change import ListedChange
 from codebatch.model.digest import Digest
-from codebatch.operations.changes.branch import NewBranch, OnRefusal, make_branch
+from codebatch.operations.changes.branch import NewBranch, OnRefusal, make_branch, prepare_branch
 from codebatch.operations.changes.commit_plan import CommitGroup
 from tests.changes.trees import MemoryContents, Tree, TreeFile, proposed_changes, read_tree, write_tree
 from tests.support.git_repositories import git
@@ -95,7 +95,8 @@ def branch_from(
     program = find_git()
     assert program is not None
     repository = Repository(program, os.fsencode(root))
-    return make_branch(repository, name, parent, groups, contents, plan_digest=PLAN, on_refusal=on_refusal)
+    start = prepare_branch(repository, name, parent)
+    return make_branch(start, groups, contents, plan_digest=PLAN, on_refusal=on_refusal)
 
 
 def git_files(tree: Mapping[bytes, TreeFile]) -> dict[bytes, tuple[bytes, bool, str]]:

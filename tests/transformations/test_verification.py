@@ -72,6 +72,13 @@ def test_failure_refuses_all_changes_of_the_task(codebatch: CommandLine) -> None
     assert contents(codebatch.directory) == NEW
 
 
+def test_name_of_a_branch_is_checked_before_the_command_runs(codebatch: CommandLine) -> None:
+    codebatch.shell("git init -q . && git -c user.name=n -c user.email=n@n commit -q --allow-empty -m m")
+    ended = project(codebatch, "true")("apply", "--branch", "a..b", status=2)
+    assert "verifying" not in ended.notes
+    assert "'a..b' cannot be the name of a branch" in ended.notes
+
+
 def test_failure_without_the_changes_does_not_count(codebatch: CommandLine) -> None:
     ended = project(codebatch, "echo broken >&2; exit 7")("apply")
     message = "`verify` of bump also fails without the changes, which therefore pass: it ended with status 7: broken"

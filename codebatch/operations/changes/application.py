@@ -80,10 +80,10 @@ def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable
     `on_root` is called with the directory of the files before any of them is written. Before that, the batch is pinned,
     so that the changes can be undone until it is unpinned.
 
-    Raises InvalidInput if several tasks of a task list change a file, and the errors of `choose_changes` and of
-    `apply_writes`.
+    Raises InvalidInput if several tasks of a task list change a file, and the errors of `choose_changes`,
+    `leave_out_refused` and `apply_writes`.
     """
-    chosen = choose_changes(question, options)
+    chosen = leave_out_refused(question, choose_changes(question, options), options)
     changes, root = chosen.changes, chosen.root
     writes = plan_writes(changes.composed(), is_reversed=options.is_reversed)
     if writes and not options.is_dry:
@@ -105,29 +105,36 @@ def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable
 
 
 def choose_changes(question: BatchQuery, options: ApplyOptions) -> ChosenChanges:
-    """Return the changes of a batch that the options select, and the directory of the files.
+    """Return the changes of a batch that the options select, also refused ones, and the directory of the files.
 
-    Unless refused changes are included, the commands `verify` of tasks are run, and refused changes are left out.
-
-    Raises StoreUntrusted if the store was not created here, InvalidInput if the location is not certain or several
-    tasks of an analysis change a file, and the errors of `read_applicable_changes` and `verify_changes`.
+    Raises StoreUntrusted if the store was not created here, InvalidInput if the location is not certain, and the errors
+    of `read_applicable_changes`.
     """
     if not options.is_trusted:
         _check_trusted(question.store)
     changes = read_applicable_changes(question, options.tasks, options.path)
-    root = _choose_root(question, options.root, changes.root)
+    return ChosenChanges(root=_choose_root(question, options.root, changes.root), changes=changes)
+
+
+def leave_out_refused(question: BatchQuery, chosen: ChosenChanges, options: ApplyOptions) -> ChosenChanges:
+    """Return chosen changes without those that gates refuse, unless the options include them.
+
+    The commands `verify` of tasks are run. Raises InvalidInput if several tasks of an analysis change a file, and the
+    errors of `verify_changes`.
+    """
     if is_work(question.batch):
-        return ChosenChanges(root=root, changes=changes)
+        return chosen
+    changes = chosen.changes
     proposed = changes.proposed()
     refuse_conflicts([change for change in proposed if change.refusal is None or options.includes_refused])
     if options.includes_refused:
-        return ChosenChanges(root=root, changes=changes)
+        return chosen
     if options.runs_commands and not options.is_reversed:
         proposed = verify_changes(question, proposed)
     passed = [change for change in proposed if change.refusal is None]
     tasks = group_by_task(passed, [task.task for task in changes.tasks])
-    return ChosenChanges(
-        root=root,
+    return msgspec.structs.replace(
+        chosen,
         changes=msgspec.structs.replace(changes, tasks=tasks),
         gated=tuple(change for change in proposed if change.refusal is not None),
     )

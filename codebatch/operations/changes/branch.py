@@ -7,8 +7,8 @@ last the branch, which must not exist. So a branch has all its commits or does n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ from codebatch.git.ancestry import Repository
 from codebatch.git.new_commits import (
     Identities,
     NewCommit,
+    TreeBlob,
     create_branch,
     current_branch,
     find_checked_out_branches,
@@ -87,25 +88,25 @@ class NewBranch(msgspec.Struct, frozen=True, kw_only=True):
     remote: str | None
 
 
-def make_branch(
-    repository: Repository,
-    name: str,
-    parent: str,
-    groups: Sequence[CommitGroup],
-    contents: ContentReader,
-    *,
-    plan_digest: Digest,
-    on_refusal: OnRefusal = "stop",
-    is_dry: bool = False,
-) -> NewBranch:
-    """Make one commit from each group of changes, in order, and a branch of them on the commit `parent`.
+class BranchStart(NamedTuple):
+    """A branch that can be created: its repository and name, and the commit on which it is based.
 
-    The paths of changes are relative to the directory of the repository. With `is_dry`, nothing is written. Without a
-    commit to make, no branch is created. On return, the branch is complete.
+    `prefix` is the path of the directory of the repository in the work tree, `tree` has the files of the commit.
+    """
+
+    repository: Repository
+    name: str
+    parent: str
+    prefix: bytes
+    tree: Mapping[bytes, TreeBlob]
+    identities: Identities
+
+
+def prepare_branch(repository: Repository, name: str, parent: str) -> BranchStart:
+    """Check that a branch with this name can be created on the commit `parent`. Nothing is written.
 
     Raises InvalidInput if the directory is in no work tree, if the parent commit is missing, if the name is invalid or
-    exists, or if git has no author. Raises ObjectMissing, and StoreUnwritable if git cannot write. Then no branch was
-    created.
+    exists, or if git has no author.
     """
     try:
         prefix = find_prefix(repository)
@@ -119,14 +120,34 @@ def make_branch(
             f"cannot read commit {parent[:12]} in {display_path(repository.directory)}: {error}",
             hint="name a directory in a clone that has this commit with --root DIR, or fetch it",
         ) from error
-    identities = _read_identities(repository)
+    return BranchStart(repository, name, parent, prefix, tree, _read_identities(repository))
+
+
+def make_branch(
+    start: BranchStart,
+    groups: Sequence[CommitGroup],
+    contents: ContentReader,
+    *,
+    plan_digest: Digest,
+    on_refusal: OnRefusal = "stop",
+    is_dry: bool = False,
+) -> NewBranch:
+    """Make one commit from each group of changes, in order, and the branch.
+
+    The paths of changes are relative to the directory of the repository. With `is_dry`, nothing is written. Without a
+    commit to make, no branch is created. On return, the branch is complete.
+
+    Raises InvalidInput if the branch exists by now, ObjectMissing, and StoreUnwritable if git cannot write. Then no
+    branch was created.
+    """
+    repository, parent = start.repository, start.parent
     is_partial = on_refusal == "leave_out_files"
     tree_name = f"commit {parent[:12]}"
-    plan = plan_commits(groups, tree, contents, tree_name=tree_name, prefix=prefix, is_partial=is_partial)
+    plan = plan_commits(groups, start.tree, contents, tree_name=tree_name, prefix=start.prefix, is_partial=is_partial)
     is_possible = bool(plan.commits) and not (plan.refused and on_refusal == "stop")
     is_written = is_possible and not is_dry
     messages = [_message(planned, plan_digest) for planned in plan.commits]
-    ids = _write_branch(repository, name, parent, plan, messages, identities, prefix, contents) if is_written else None
+    ids = _write_branch(start, plan, messages, contents) if is_written else None
     commits = [
         BranchCommit(
             id=None if ids is None else ids[at],
@@ -138,7 +159,7 @@ def make_branch(
     ]
     branch = current_branch(repository) if repository.find("HEAD") == parent else None
     return NewBranch(
-        name=name,
+        name=start.name,
         is_possible=is_possible,
         is_created=is_written,
         parent=parent,
@@ -173,24 +194,16 @@ def _read_identities(repository: Repository) -> Identities:
         raise InvalidInput("git has no name and address for the author of commits", hint=_IDENTITY_HINT) from error
 
 
-def _write_branch(
-    repository: Repository,
-    name: str,
-    parent: str,
-    plan: CommitPlan,
-    messages: Sequence[str],
-    identities: Identities,
-    prefix: bytes,
-    contents: ContentReader,
-) -> list[str]:
+def _write_branch(start: BranchStart, plan: CommitPlan, messages: Sequence[str], contents: ContentReader) -> list[str]:
     """Make the commits and the branch. Return the ids of the commits."""
+    repository, name = start.repository, start.name
     new_commits = (
-        NewCommit(message.encode("utf-8"), iter_commit_files(planned, prefix, contents))
+        NewCommit(message.encode("utf-8"), iter_commit_files(planned, start.prefix, contents))
         for planned, message in zip(plan.commits, messages, strict=True)
     )
     try:
-        ids = write_commits(repository, parent, new_commits, identities)
-        create_branch(repository, name, ids[-1], identities)
+        ids = write_commits(repository, start.parent, new_commits, start.identities)
+        create_branch(repository, name, ids[-1], start.identities)
     except GitError as error:
         if repository.find(f"refs/heads/{name}") is not None:
             raise _branch_exists(name) from error

@@ -15,8 +15,14 @@ from codebatch.model.change import ListedChange, ProposedChange
 from codebatch.model.entry import display_path
 from codebatch.model.owners import CodeOwners
 from codebatch.operations.changes.applicable_changes import record_branch
-from codebatch.operations.changes.application import ApplyOptions, ChosenChanges, StoredContents, choose_changes
-from codebatch.operations.changes.branch import NewBranch, make_branch
+from codebatch.operations.changes.application import (
+    ApplyOptions,
+    ChosenChanges,
+    StoredContents,
+    choose_changes,
+    leave_out_refused,
+)
+from codebatch.operations.changes.branch import NewBranch, make_branch, prepare_branch
 from codebatch.operations.changes.commit_plan import CommitGroup
 from codebatch.operations.changes.groups import (
     NO_OWNER,
@@ -71,17 +77,18 @@ def apply_to_branch(
     before anything is written. If a change of an analysis does not fit, no commit is made. Of a task list, the tasks
     with such a change and those that need them are left out.
 
-    Raises the errors of `choose_changes` and of `make_branch`, and InvalidInput if there is neither git nor a commit.
+    Raises the errors of `choose_changes`, `prepare_branch`, `leave_out_refused` and `make_branch`, and InvalidInput if
+    there is neither git nor a commit.
     """
     chosen = choose_changes(question, options)
-    changes, root = chosen.changes, chosen.root
-    is_list = is_work(question.batch)
-    repository = _find_repository(question, root, changes.commit)
+    root, is_list = chosen.root, is_work(question.batch)
+    repository = _find_repository(question, root, chosen.changes.commit)
+    start = prepare_branch(repository, branch.name, chosen.changes.commit)
+    chosen = leave_out_refused(question, chosen, options)
+    changes = chosen.changes
     on_root(root)
     new_branch = make_branch(
-        repository,
-        branch.name,
-        changes.commit,
+        start,
         _commit_groups(question, changes, branch),
         StoredContents(question.store.objects()),
         plan_digest=question.batch.plan().digest,
