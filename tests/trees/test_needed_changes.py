@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from codebatch.git.linked_trees import merge_contents
@@ -18,6 +19,7 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, EntryKind
 from codebatch.system.files.writable_tree import TreeFileContent, WritableTree
 from codebatch_workers.commands.tree_changes import NeededChangesConflict, NeededChangesWriter, list_changes
+from tests.support.git_repositories import git
 from tests.support.work_batches import coordinating
 from tests.trees.places import Kind, attempt, isolated, make_tree_place, needing
 
@@ -161,6 +163,40 @@ def _is_expressible(before: Files, after: Files) -> bool:
     return all(
         old[path].is_link == new[path].is_link or old[path].content != new[path].content for path in old.keys() & new
     )
+
+
+def git_tree(repository: Path, root: Path) -> str:
+    """Return the id of the tree that git makes of the files in a directory."""
+    work_tree = ("--git-dir", str(repository / ".git"), "--work-tree", str(root))
+    git(repository, *work_tree, "add", "--all", ".")
+    return git(repository, *work_tree, "write-tree")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@given(base=TREES, first=TREES, second=TREES)
+@example(base={"a": FIVE}, first={"a": FIVE.replace(b"1", b"0")}, second={"a*": FIVE.replace(b"5", b"6"), "b": b""})
+def test_merge_equals_that_of_git(
+    tmp_path_factory: pytest.TempPathFactory, base: Files, first: Files, second: Files
+) -> None:
+    """If neither finds a conflict, the tree with the changes of two tasks is the one that `git merge` makes."""
+    assume(_is_expressible(base, first) and _is_expressible(base, second))
+    place = tmp_path_factory.mktemp("place")
+    commits: list[str] = []
+    git(place, "init", "-q")
+    for number, tree in enumerate((base, first, second)):
+        (place / f"{number}").mkdir()
+        write_tree(place / f"{number}", tree)
+        parents = ["-p", commits[0]] if commits else []
+        tree_id = git_tree(place, place / f"{number}")
+        identity = ("-c", "user.name=n", "-c", "user.email=n@n")
+        commits.append(git(place, *identity, "commit-tree", "-m", "m", *parents, tree_id))
+    try:
+        merged = git(place, "-c", "merge.renames=false", "merge-tree", "--write-tree", *commits[1:])
+        (place / "applied").mkdir()
+        apply(place / "applied", base, first, second)
+    except (subprocess.CalledProcessError, NeededChangesConflict):
+        return
+    assert git_tree(place, place / "applied") == merged
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

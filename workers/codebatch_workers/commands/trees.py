@@ -87,7 +87,9 @@ class TreeMaker:
                     return continued
                 note("the tree of the attempt that asked does not exist any more: this attempt gets a new one")
             return self._make_tree(base, name, given, note, may_continue)
-        except (GitError, CodebatchError, OSError) as error:
+        except OSError as error:
+            raise TreeNotMade(f"{self._trees.path(name)}: {error.strerror}") from error
+        except (GitError, CodebatchError) as error:
             raise TreeNotMade(str(error)) from error
 
     def _continue_tree(self, base: TreeBase, name: TreeName, asked: TreeName) -> AttemptTree | None:

@@ -54,6 +54,8 @@ def validate_records(
     belong to any file. `has_object` returns whether the store has an object. It is needed because a record that refers
     to a missing object could never be read.
     """
+    if type(returned) is EditedFile:
+        raise TypeError("a task must yield its change, not return it: `yield file.change(…)`")
     records: list[Record] = []
     changed: set[tuple[str | UnsetType, str | UnsetType]] = set()
     for value in cast("Iterable[object]", returned or ()):
