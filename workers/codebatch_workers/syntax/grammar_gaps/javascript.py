@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from codebatch_workers.syntax.grammar_gaps.jsx import RESERVED_WORDS, jsx_replacements
 from codebatch_workers.syntax.grammar_gaps.stand_ins import (
     GapFinder,
     Replacement,
@@ -19,10 +20,6 @@ from codebatch_workers.syntax.grammar_gaps.stand_ins import (
     words_pattern,
 )
 
-_RESERVED_WORDS = (
-    rb"break|case|catch|class|const|continue|debugger|delete|do|else|enum|export|extends|finally|for|function|if|import"
-    rb"|in|instanceof|new|return|super|switch|throw|try|typeof|var|void|while|with|yield"
-)
 _LITERAL_WORDS = rb"null|this|true|false"
 _TYPE_WORDS = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unknown"
 _MODIFIER_WORDS = rb"abstract|accessor|declare|override|private|protected|public|readonly|static"
@@ -35,26 +32,15 @@ _NAME_GAPS = (
     *make_gaps(
         name_for,
         # Reserved words as names of exports: `export { a as void }`, `import { if as a }`, `export * as if from`.
-        rb"as(?:(?<=[\w$]\sas)|(?<=\s\sas))\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (_RESERVED_WORDS, _LITERAL_WORDS),
-        rb"[{,]%s(%s|%s)(?=\s+as\s+[\w$])" % (_BLANKS_OR_COMMENTS, _RESERVED_WORDS, _LITERAL_WORDS),
-        rb"\*\s+as\s+(%s)(?=\s+from\b)" % _RESERVED_WORDS,
+        rb"as(?:(?<=[\w$]\sas)|(?<=\s\sas))\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (RESERVED_WORDS, _LITERAL_WORDS),
+        rb"[{,]%s(%s|%s)(?=\s+as\s+[\w$])" % (_BLANKS_OR_COMMENTS, RESERVED_WORDS, _LITERAL_WORDS),
+        rb"\*\s+as\s+(%s)(?=\s+from\b)" % RESERVED_WORDS,
         needs=(b"as",),
     ),
-    *make_gaps(name_for, rb"\bexport\s*\{[^{}]*?\b(%s)(?=\s*[,}])" % _RESERVED_WORDS, needs=(b"export",)),
+    *make_gaps(name_for, rb"\bexport\s*\{[^{}]*?\b(%s)(?=\s*[,}])" % RESERVED_WORDS, needs=(b"export",)),
     # `for (async of => 1;;)`
     *make_gaps(name_for, rb"\bfor\s*\(\s*async\s+(of)(?=\s*=>)", needs=(b"async",)),
 )
-
-
-def _ampersand_replacements(utf8: bytes) -> Iterator[Replacement]:
-    """Yield a replacement for each `&` in JSX text and attributes that does not begin a character reference."""
-    for match in _JSX_TEXT.finditer(utf8):
-        for ampersand in _AMPERSAND.finditer(utf8, match.start(), match.end()):
-            yield Replacement(ampersand.start(), b"_")
-
-
-_JSX_TEXT = re.compile(rb"=\s*%s|(?<!=)>[^<>{}]*" % _QUOTED_TEXT)
-_AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 
 def _raw_template_replacements(utf8: bytes) -> Iterator[Replacement]:
@@ -67,23 +53,22 @@ def _raw_template_replacements(utf8: bytes) -> Iterator[Replacement]:
                 yield Replacement(escape.start(), b"_")
 
 
+def _template_type_replacements(utf8: bytes) -> Iterator[Replacement]:
+    r"""Yield replacements for the escapes in templates. The grammar supports none in types: `type A = `\0${B}``."""
+    for match in (
+        iter_closed(_TEXT_OR_TEMPLATE, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ()
+    ):
+        for escape in _ESCAPE.finditer(match[0]) if match[0][:1] == b"`" else ():
+            yield Replacement(match.start() + escape.start(), b"__")
+
+
 _NO_TEMPLATE = rb"//[^\n]*|/\*.*?(?:\*/|\Z)|%s" % _QUOTED_TEXT
 _TEXT_OR_TEMPLATE = re.compile(rb"%s|`[^`\\]*(?:\\.[^`\\]*)*(?:`|(?P<open>\\?\Z))" % _NO_TEMPLATE, re.DOTALL)
 _TEXT_WITHOUT_TEMPLATES = re.compile(_NO_TEMPLATE, re.DOTALL)
 _TEMPLATE_TAG = re.compile(rb"[\w$)\]>]\s*\Z")
 _TAG_BYTES_MAX = 20
+_ESCAPE = re.compile(rb"\\[^\r\n]")
 _NO_ESCAPE = re.compile(rb"\\(?=u(?!\{[0-9a-fA-F]+\}|[0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[1-9])")
-
-_JSX_GAPS = (
-    *make_gaps(
-        name_for,
-        # Reserved words as names of attributes and elements: `<li class="a" default>`, `<var>`.
-        rb"\s(%s)(?=\s*=\s*[\"'{])" % _RESERVED_WORDS,
-        rb"\s(%s|default)(?=\s*/?>|\s+[\w-]+=[\"'{])" % _RESERVED_WORDS,
-    ),
-    *make_gaps(name_for, rb"</?(switch|this|var)(?=[\s/>.])", needs=(b"<switch", b"<this", b"<var", b"</")),
-    _ampersand_replacements,
-)
 
 _SHARED_GAPS: tuple[GapFinder, ...] = (
     *_NAME_GAPS,
@@ -130,7 +115,7 @@ JAVASCRIPT_GAPS: tuple[GapFinder, ...] = (
         needs=(b"using",),
         preceded_by=rb"(?:^|[;{})]|\belse)[ \t]*",
     ),
-    *_JSX_GAPS,
+    jsx_replacements,
 )
 
 # -- TypeScript -------------------------------------------------------------------------------------------------------
@@ -315,7 +300,7 @@ TYPESCRIPT_GAPS: tuple[GapFinder, ...] = (
         # Keywords for types as names of parameters and tuple members: `(any) => void`, `[new: A]`. Also in `typeof
         # undefined`.
         rb"[(,]\s*(%s)(?=\s*(?:,[^()]*)?\)\s*=>)" % _TYPE_WORDS,
-        rb"[\[,]\s*(%s|%s|%s)(?=\s*(?:\?\s*)?:)" % (_RESERVED_WORDS, _TYPE_WORDS, _LITERAL_WORDS),
+        rb"[\[,]\s*(%s|%s|%s)(?=\s*(?:\?\s*)?:)" % (RESERVED_WORDS, _TYPE_WORDS, _LITERAL_WORDS),
     ),
     *make_gaps(name_for, rb"\btypeof\s+(undefined)\b", needs=(b"undefined",)),
     *make_gaps(
@@ -345,6 +330,7 @@ TYPESCRIPT_GAPS: tuple[GapFinder, ...] = (
         padded_text(b"."),
         needs=(b"as",),
     ),
+    _template_type_replacements,
     _modifier_replacements,
     _default_function_replacements,
     _decorator_replacements,
@@ -354,4 +340,4 @@ TYPESCRIPT_GAPS: tuple[GapFinder, ...] = (
     _signature_replacements,
 )
 
-TSX_GAPS: tuple[GapFinder, ...] = (*TYPESCRIPT_GAPS, *_JSX_GAPS)
+TSX_GAPS: tuple[GapFinder, ...] = (*TYPESCRIPT_GAPS, jsx_replacements)
