@@ -79,10 +79,38 @@ from tests.support.source_files import source
         ("a", b"# -*- coding: utf-8 -*-\n", "text"),
         ("BUILD", b"# -*- python -*-\n", "bazel"),
         ("a.py", b"# -*- ruby -*-\n", "python"),
+        # The shebang counts more than the extension, but less than the whole name.
+        ("tool.py", b"#!/usr/bin/env ruby\nENV['A'] ||= 'b'\n", "ruby"),
+        ("a.rb", b"#!/usr/bin/env -S python3.11 -u\n", "python"),
+        ("a.sh", b"#!/usr/bin/perl -w\n", "perl"),
+        ("a.txt", b"#!/bin/sh\n", "bash"),
+        ("a.pl", b"#!/usr/bin/env unknown\n", "perl"),
+        ("a.in", b"#!/usr/bin/env -i PATH=/bin perl5.36\n", "perl"),
+        ("a.py", b"#!/usr/bin/env\n", "python"),
+        ("a.t", b"#!/usr/bin/env php8.2\r\n", "php"),
+        ("wscript", b"#!/usr/bin/env ruby\n", "python"),
+        ("Makefile.js", b"#!/usr/bin/make -f\n", "make"),
+        ("a.rs", b"#![allow(unused)]\n", "rust"),
+        # Languages that the interpreter runs after translation, templates, and shells that start another interpreter.
+        ("a.ts", b"#!/usr/bin/env node\n", "typescript"),
+        ("a.js", b"#!/usr/bin/env -S deno run\n", "javascript"),
+        ("a.ts", b"#!/bin/sh\n", "bash"),
+        ("a.pyx", b"#!/usr/bin/env python\n", "cython"),
+        ("a.py.j2", b"#!/usr/bin/env python\n", "jinja"),
+        ("a.py", b"#!/bin/sh\n''':'\nexec python3 \"$0\" \"$@\"\n'''\n", "python"),
+        ("a.py", b"#!/bin/sh\n'''exec' /opt/python3 -u \"$0\" \"$@\"\n", "python"),
+        ("run", b'#!/bin/sh\n# \\\nexec tclsh8.6 "$0" ${1+"$@"}\n', "tcl"),
+        ("a.sh", b'#!/bin/sh\nexec node "$(dirname "$0")/a.js" "$@"\n', "bash"),
+        ("a.sh", b'#!/bin/sh\nexec sudo "$0" "$@"\n', "bash"),
+        ("a.scala", b'#!/bin/sh\nexec scala "$0" "$@"\n!#\n', "scala"),
+        # Mode lines of Vim.
+        ("a.unknown", b"# vim: set sw=2 ft=ruby :\n", "ruby"),
+        ("a.py", b"# vim: ft=ruby\n", "python"),
+        ("a", b"a word: vim ft=ruby\n", "text"),
     ],
 )
-def test_language_is_detected_by_name_extension_and_shebang(path: str, head: bytes, language: str) -> None:
-    assert detect_language(path.encode(), head) == language
+def test_language_is_detected_by_name_shebang_and_extension(path: str, head: bytes, language: str) -> None:
+    assert detect_language(path.encode(), head, content=head) == language
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Detection of the language of a file, and loading of grammars.
 
 The language depends only on the path, the content, and the `language` context. A file is recognized by its whole name,
-by its longest known extension, or by its shebang, in this order. A grammar is imported when a file of its language is
+by its shebang, or by its longest known extension, in this order. A grammar is imported when a file of its language is
 first parsed. The tables stay in one file, long as it is, because a new language adds a line to each table.
 """
 
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch_workers.syntax.json_dialects import allows_comments
+from codebatch_workers.syntax.language.first_lines import mode_language, shebang_language, table_by_word
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -29,12 +30,8 @@ _QUERIES_DIRECTORY = Path(__file__).parent / "queries"
 UNKNOWN_LANGUAGE = "text"
 
 
-def _language_by_name(table: dict[str, str]) -> dict[bytes, str]:
-    return {name.encode(): language for language, names in table.items() for name in names.split()}
-
-
 # Extensions in lower case, without the dot. `.h` is C here; the `language` context can turn it into C++.
-_LANGUAGE_BY_EXTENSION = _language_by_name(
+_LANGUAGE_BY_EXTENSION = table_by_word(
     {
         "ada": "adb ads",
         "asm": "asm s nasm",
@@ -161,7 +158,7 @@ _LANGUAGE_BY_EXTENSION = _language_by_name(
 )
 
 # Whole file names, case-sensitive.
-_LANGUAGE_BY_FILE_NAME = _language_by_name(
+_LANGUAGE_BY_FILE_NAME = table_by_word(
     {
         "bash": ".bash_aliases .bash_functions .bash_logout .bash_profile .bashrc .envrc .kshrc .profile .xinitrc "
         ".xsession APKBUILD PKGBUILD bash_aliases bash_logout bash_profile bashrc profile",
@@ -192,60 +189,11 @@ _LANGUAGE_BY_FILE_NAME = _language_by_name(
     }
 )
 
-# Names of interpreters in shebangs, without a version number.
-_LANGUAGE_BY_INTERPRETER = _language_by_name(
-    {
-        "awk": "awk gawk mawk",
-        "bash": "ash bash bats dash ksh mksh sh",
-        "elixir": "elixir",
-        "fish": "fish",
-        "groovy": "groovy",
-        "javascript": "bun node nodejs",
-        "julia": "julia",
-        "lua": "lua luajit",
-        "make": "make",
-        "perl": "perl",
-        "php": "php",
-        "powershell": "pwsh",
-        "python": "pypy python rpython uv",
-        "r": "Rscript",
-        "ruby": "jruby macruby rbx ruby",
-        "rust": "rust-script",
-        "scala": "scala",
-        "tcl": "tclsh wish",
-        "tcsh": "csh tcsh",
-        "typescript": "deno ts-node tsx",
-        "zsh": "zsh",
-    }
-)
-
-_SHEBANG_LINE = re.compile(rb"#![ \t]*(\S+)(?:[ \t]+([^\r\n]*))?")
-_INTERPRETER_VERSION = re.compile(rb"[-.0-9]+\Z")
-_SHEBANG_BYTES_MAX = 256
-
-
 # The extension of a manual page. `curl.1`, `open.3` and `read.3p` are manual pages if their first line is roff.
 _MANUAL_SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
 _ROFF_START = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
-# A mode line of Emacs in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
-_EMACS_MODE_LINE = re.compile(
-    rb"[^\n]*(?:\n[^\n]*)?-\*-(?:[^\n]*?\bmode:)?[ \t]*([A-Za-z+#-]+)[ \t]*(?:;[^\n]*)?-\*-", re.IGNORECASE
-)
+# A mode line counts only for files of these languages.
 _LANGUAGES_SET_BY_MODE_LINE = (None, "bash", "c", "perl")
-_LANGUAGE_BY_MODE = _language_by_name(
-    {
-        "bash": "sh shell-script",
-        "c": "c",
-        "cpp": "c++",
-        "javascript": "javascript js js2",
-        "lisp": "emacs-lisp lisp",
-        "objective-c": "objc",
-        "perl": "cperl perl",
-        "python": "python",
-        "ruby": "ruby",
-        "tcl": "tcl",
-    }
-)
 # Syntax at the start of a line that only Objective-C has.
 _OBJECTIVE_C_CODE = re.compile(
     rb"^[ \t]*(?:@(?:class|end|interface|protocol)\b|#[ \t]*import[ \t]+[<\"])", re.MULTILINE
@@ -266,9 +214,10 @@ def detect_language(path: bytes, head: bytes, context: bytes = b"", content: byt
     searched only in `.h` files, for syntax of Objective-C, which can begin late.
     """
     known = path_language(path)
-    mode = _EMACS_MODE_LINE.match(head) if b"-*-" in head and known in _LANGUAGES_SET_BY_MODE_LINE else None
-    if mode is not None and mode[1].lower() in _LANGUAGE_BY_MODE:
-        return _LANGUAGE_BY_MODE[mode[1].lower()]
+    if head.startswith(b"#!") and path.rpartition(b"/")[2] not in _LANGUAGE_BY_FILE_NAME:
+        known = known if known in TEMPLATE_LANGUAGES else shebang_language(head, known)
+    if known in _LANGUAGES_SET_BY_MODE_LINE:
+        known = mode_language(head, content if known is None else b"") or known
     if known == "c" and path[-2:].lower() == b".h":
         # Two searches for literal bytes are faster than the pattern. Any match contains one of the two texts.
         if (b"@" in content or b"import" in content) and _OBJECTIVE_C_CODE.search(content):
@@ -280,7 +229,7 @@ def detect_language(path: bytes, head: bytes, context: bytes = b"", content: byt
         )
     if known is None and _MANUAL_SECTION.search(path) and _ROFF_START.match(head):
         return "roff"
-    return known or _shebang_language(head) or UNKNOWN_LANGUAGE
+    return known or UNKNOWN_LANGUAGE
 
 
 def path_language(path: bytes) -> str | None:
@@ -314,18 +263,6 @@ def _extension_language(extensions: bytes) -> str | None:
         if known is not None:
             return "cpp" if parts[-1] == b"C" else known
     return None
-
-
-def _shebang_language(head: bytes) -> str | None:
-    """Return the language of a `#!` line, or None. After `env`, options and assignments are skipped."""
-    match = _SHEBANG_LINE.match(head[:_SHEBANG_BYTES_MAX])
-    if match is None:
-        return None
-    program = match[1].rsplit(b"/", 1)[-1]
-    if program == b"env":
-        words = [word for word in (match[2] or b"").split() if not word.startswith(b"-") and b"=" not in word]
-        program = words[0].rsplit(b"/", 1)[-1] if words else b""
-    return _LANGUAGE_BY_INTERPRETER.get(program) or _LANGUAGE_BY_INTERPRETER.get(_INTERPRETER_VERSION.sub(b"", program))
 
 
 class LoadedGrammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
