@@ -1,14 +1,33 @@
-"""Marks of slow tests. The fast loop, `-m "not slow"`, omits all tests of folders whose tests start processes."""
+"""Settings of the whole suite: marks of slow tests, the number of processes, and the place of temporary files.
+
+The fast loop, `-m "not slow"`, omits all tests of folders whose tests start processes.
+"""
 
 from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from codebatch.system.host import usable_cores
+from codebatch.system.processes.memory import available_memory
+
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+# Otherwise each process that a test starts would compile all modules of codebatch again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 _PROCESS_FOLDERS = frozenset({"bad_input", "cli", "commands", "execution", "faults", "oracles", "proof"})
+_MEMORY_FILES = "/dev/shm"
+_MEMORY_BYTES_MIN = 8 << 30
+"""Free memory that temporary files in memory require. The whole suite uses about half of it."""
+_REMOVE_AT_END_OF_INPUT = 'cat && rm -rf "$1" || { sleep 1; rm -rf "$1"; }'
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,3 +35,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in _PROCESS_FOLDERS:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return the number of processes for `-n auto`: half as many more than cores, because tests often wait."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else usable_cores() * 3 // 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the temporary files of a run with several processes into memory: they are many, and often synced.
+
+    Not if TMPDIR or `--basetemp` names a place, or memory is short. The files are removed when pytest ends, however it
+    ends: the shell that removes them waits for the end of its input.
+    """
+    is_named = "TMPDIR" in os.environ or config.option.basetemp is not None
+    if is_named or not getattr(config.option, "numprocesses", None) or not _has_room(_MEMORY_FILES):
+        return
+    directory = tempfile.mkdtemp(prefix="tests-", dir=_MEMORY_FILES)
+    os.chmod(directory, 0o755)  # Some tests use processes of another user.
+    os.environ["TMPDIR"] = tempfile.tempdir = directory
+    config.option.basetemp = Path(directory, "pytest")
+    command = ["sh", "-c", _REMOVE_AT_END_OF_INPUT, "sh", directory]
+    remover = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    config.add_cleanup(lambda: remover.communicate() and None)
+
+
+def _has_room(directory: str) -> bool:
+    """Return whether temporary files may be in a directory of a file system in memory, programs included."""
+    try:
+        is_executable = not os.statvfs(directory).f_flag & os.ST_NOEXEC
+        return is_executable and min(shutil.disk_usage(directory).free, available_memory()) > _MEMORY_BYTES_MIN
+    except OSError:
+        return False
