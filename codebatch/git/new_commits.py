@@ -17,14 +17,15 @@ import re
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import IO, Literal, NamedTuple
+from typing import IO, NamedTuple
 
 from codebatch.git.ancestry import Repository, is_commit
 from codebatch.git.history import is_repository_top
 from codebatch.git.repository import GitError, end_git, finish_git, query_git, start_git
 
-FileMode = Literal["100644", "100755", "120000"]
 SUBMODULE_MODE = "160000"
+FILE_MODE = "100644"
+EXECUTABLE_MODE = "100755"
 LINK_MODE = "120000"
 
 _QUERY_SECONDS = 60.0
@@ -34,6 +35,7 @@ _SHA1_DIGITS = 40
 _SETTINGS = ("-c", "core.useReplaceRefs=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 _IDENTITY = re.compile(rb"([^<>\n\0]+) <([^<>\n\0]*)> [0-9]+ [+-][0-9]{4}\Z")
 _TREE_LINE = re.compile(rb"([0-7]{6}) [a-z]+ ([0-9a-f]+)\t(.*)", re.DOTALL)
+_INDEX_LINE = re.compile(rb"(\S) ([0-7]{6}) ([0-9a-f]+) [0-3]\t(.*)", re.DOTALL)
 _QUOTED_BYTE = re.compile(rb'[\x00-\x1f"\\\x7f-\xff]')
 
 
@@ -95,6 +97,25 @@ def read_tree(repository: Repository, commit: str) -> dict[bytes, TreeBlob]:
         if match is not None:
             tree[match[3]] = TreeBlob(match[1].decode("ascii"), match[2].decode("ascii"))
     return tree
+
+
+def read_hidden_entries(repository: Repository) -> dict[bytes, TreeBlob]:
+    """Map the paths of submodules, and of files that the work tree need not have, to their entries in the index.
+
+    The paths are relative to the directory, and below it. git marks files outside of a sparse checkout. Raises
+    GitError.
+    """
+    entries: dict[bytes, TreeBlob] = {}
+    for line in _query_git(repository, "ls-files", "-t", "-s", "-z").split(b"\0"):
+        match = _INDEX_LINE.fullmatch(line)
+        if match is not None and (match[1] == b"S" or match[2] == SUBMODULE_MODE.encode("ascii")):
+            entries[match[4]] = TreeBlob(match[2].decode("ascii"), match[3].decode("ascii"))
+    return entries
+
+
+def read_blob(repository: Repository, object_id: str) -> bytes:
+    """Return the content of an object. Raises GitError."""
+    return _query_git(repository, "cat-file", "blob", object_id)
 
 
 def is_branch_name(repository: Repository, name: str) -> bool:

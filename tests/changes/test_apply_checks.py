@@ -17,8 +17,8 @@ from codebatch.model.change import ProposedChange, TreeChange
 from codebatch.model.digest import digest_bytes
 from codebatch.operations.changes.apply import apply_writes
 from codebatch.operations.changes.checks import FileOutcome
-from codebatch.operations.changes.directories import has_reserved_name
 from codebatch.operations.changes.file_writes import FileWrite, refuse_conflicts
+from codebatch.store.reserved_names import has_reserved_name
 from codebatch.system.files.tree_writer import RealTreeCalls
 from tests.changes.simulated_tree import SimulatedTreeCalls
 from tests.changes.trees import (
@@ -282,7 +282,7 @@ def test_paths_that_are_equal_by_case_are_refused_if_the_file_system_ignores_cas
     outcomes = apply_writes(calls, b"/p", [creation(b"New"), creation(b"new/b")], CONTENTS)
     assert {*reasons(outcomes)} == {b"New", b"new/b"}
     outcomes = apply_writes(calls, b"/p", [creation(b"READ.ME")], CONTENTS)
-    assert reasons(outcomes) == {b"READ.ME": "the file already exists"}
+    assert reasons(outcomes) == {b"READ.ME": "it already exists"}
 
 
 def test_paths_that_are_equal_by_case_are_refused_late_in_an_empty_directory() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from codebatch.git.new_commits import TreeBlob, blob_id
@@ -32,9 +34,22 @@ def edit(path: bytes, before: bytes | None = OLD, after: bytes | None = NEW, **m
     return ListedChange(change=change, added=1, removed=1)
 
 
+def plan_groups(
+    groups: Sequence[CommitGroup],
+    tree: Mapping[bytes, TreeBlob] = TREE,
+    *,
+    is_partial: bool = False,
+    contents: MemoryContents = CONTENTS,
+) -> CommitPlan:
+    blobs = {blob_id(content): content for content in contents.contents.values()}
+    return plan_commits(
+        groups, tree, contents, tree_name="commit 1", read_blob=blobs.__getitem__, is_partial=is_partial
+    )
+
+
 def plan(*changes: ListedChange, is_partial: bool = False, contents: MemoryContents = CONTENTS) -> CommitPlan:
     groups = [CommitGroup(task="t", changes=changes)]
-    return plan_commits(groups, TREE, contents, tree_name="commit 1", is_partial=is_partial)
+    return plan_groups(groups, is_partial=is_partial, contents=contents)
 
 
 def refusals(*changes: ListedChange) -> dict[bytes, str]:
@@ -49,15 +64,15 @@ def refusals(*changes: ListedChange) -> dict[bytes, str]:
         (edit(b"a", before=NEW, after=b"a"), "its old content is not the one in commit 1"),
         (edit(b"a", before=None), "it already exists in commit 1"),
         (edit(b"missing"), "it does not exist in commit 1"),
-        (edit(b"a/below", before=None), "it cannot be created in commit 1: a is a file there"),
-        (edit(b"link/below", before=None), "it cannot be created in commit 1: link is a symbolic link there"),
-        (edit(b"d", before=None), "it cannot be created in commit 1: it is a directory there"),
-        (edit(b"d/e", before=None), "it cannot be created in commit 1: it is a directory there"),
+        (edit(b"a/below", before=None), "a is a file in commit 1"),
+        (edit(b"link/below", before=None), "link is a symbolic link in commit 1"),
+        (edit(b"d", before=None), "it is a directory in commit 1"),
+        (edit(b"d/e", before=None), "it is a directory in commit 1"),
         (edit(b"sub/x", before=None), "it is in the submodule sub"),
         (edit(b"sub/x", after=None), "it is in the submodule sub"),
         (edit(b"sub"), "it is a submodule in commit 1"),
-        (edit(b"link"), "it is a symbolic link in commit 1"),
-        (edit(b"a", kind="link"), "it is a file in commit 1"),
+        (edit(b"link"), "it is not a regular file in commit 1"),
+        (edit(b"a", kind="link"), "it is not a symbolic link in commit 1"),
         (edit(b"new", before=None, after=b"../out", kind="link"), "its target is invalid, or leads out of the tree"),
         (edit(b"link", before=b"a", after=b"../out", kind="link"), "its target is invalid, or leads out of the tree"),
         (edit(b"../a"), "the path leads out of the tree"),
@@ -80,7 +95,7 @@ def test_size_of_a_target_is_checked_before_it_is_read() -> None:
 
 
 def test_several_changes_of_one_path_in_a_commit_are_refused() -> None:
-    assert refusals(edit(b"a"), edit(b"a")) == {b"a": "several changes of this file are in one commit"}
+    assert refusals(edit(b"a"), edit(b"a")) == {b"a": "the batch has several changes of this file"}
 
 
 @pytest.mark.parametrize(
@@ -109,16 +124,14 @@ def test_directory_takes_the_place_of_a_file_that_is_deleted_and_the_reverse() -
     (commit,) = plan(edit(b"d", before=None), edit(b"d/e/f", after=None)).commits
     assert [file.path for file in commit.files] == [b"d/e/f", b"d"]
     assert refusals(edit(b"n/x", before=None), edit(b"n", before=None)) == {
-        b"n/x": "it cannot be created in commit 1: n is a file there"
+        b"n": "another change of the batch needs a directory of this name"
     }
     groups = [
         CommitGroup(task="one", changes=(edit(b"n/x", before=None),)),
         CommitGroup(task="two", changes=(edit(b"n", before=None),)),
     ]
-    result = plan_commits(groups, TREE, CONTENTS, tree_name="commit 1")
-    assert [refused.reason for refused in result.refused] == [
-        "it cannot be created in commit 1: it is a directory there"
-    ]
+    result = plan_groups(groups)
+    assert [refused.reason for refused in result.refused] == ["it is a directory in commit 1"]
 
 
 def test_refused_commit_leaves_no_trace_for_later_ones() -> None:
@@ -126,7 +139,7 @@ def test_refused_commit_leaves_no_trace_for_later_ones() -> None:
         CommitGroup(task="one", changes=(edit(b"a"), edit(b"missing"))),
         CommitGroup(task="two", changes=(edit(b"a", after=b"a"),)),
     ]
-    result = plan_commits(groups, TREE, CONTENTS, tree_name="commit 1")
+    result = plan_groups(groups)
     assert [commit.group.task for commit in result.commits] == ["two"]
     assert [group.task for group in result.left_out] == ["one"]
 

@@ -16,8 +16,8 @@ from codebatch.model.project import ProjectRoot, is_below
 from codebatch.operations.changes.applicable_changes import read_applicable_changes, record_application
 from codebatch.operations.changes.apply import apply_writes
 from codebatch.operations.changes.checks import FileOutcome
-from codebatch.operations.changes.directories import has_reserved_name
 from codebatch.operations.changes.file_writes import plan_writes, refuse_conflicts
+from codebatch.operations.changes.hidden_files import read_hidden_files
 from codebatch.operations.changes.task_changes import BatchChanges, group_by_task
 from codebatch.operations.changes.verification import verify_changes
 from codebatch.operations.queries.batch_query import BatchQuery
@@ -27,6 +27,7 @@ from codebatch.store.batches.pins import pin_reference
 from codebatch.store.batches.resolution import belongs_to_other_project
 from codebatch.store.batches.store_directory import StoreDir, check_created_here
 from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.reserved_names import has_reserved_name, is_bare_repository
 from codebatch.system.files.tree_writer import RealTreeCalls
 
 
@@ -94,6 +95,7 @@ def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable
         root,
         writes,
         StoredContents(question.store.objects()),
+        read_hidden_files(root, "" if options.is_reversed else changes.commit, writes, question.note),
         is_dry=options.is_dry,
         is_partial=options.is_partial,
     )
@@ -190,7 +192,11 @@ def _choose_root(question: BatchQuery, named: Path | None, default: bytes) -> by
         hint = "name the directory of the files with --root DIR"
         raise InvalidInput(f"{display_path(root)} is not a directory", hint=hint)
     is_store = root == os.path.realpath(os.fsencode(store.root))
-    if is_store or has_reserved_name(root):
+
+    def has_name(name: bytes) -> bool:
+        return os.path.lexists(os.path.join(root, name))
+
+    if is_store or has_reserved_name(root) or (is_bare_repository(has_name) and not has_name(b".git")):
         raise InvalidInput(f"{display_path(root)} belongs to git or codebatch, so nothing is written there")
     return root
 

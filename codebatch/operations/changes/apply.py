@@ -28,13 +28,13 @@ from codebatch.operations.changes.checks import (
     missing_content_reason,
 )
 from codebatch.operations.changes.directories import (
-    PathRefused,
     TreeDirectories,
-    directories_above,
     has_name,
     new_temporary_name,
 )
-from codebatch.operations.changes.file_writes import FileWrite
+from codebatch.operations.changes.file_writes import FileWrite, order_writes
+from codebatch.operations.changes.hidden_files import HiddenFiles
+from codebatch.operations.changes.judgement import PathRefused, directories_above
 from codebatch.system.files.os_errors import fix_hint
 from codebatch.system.files.tree_writer import TreeCalls
 
@@ -58,12 +58,14 @@ def apply_writes(
     root: bytes,
     writes: Sequence[FileWrite],
     contents: ContentReader,
+    hidden: HiddenFiles | None = None,
     *,
     is_dry: bool = False,
     is_partial: bool = False,
 ) -> list[FileOutcome]:
     """Write changes to the files of the tree at `root`. Return the outcome of each write, sorted by path.
 
+    `hidden` are the files of the repository that the tree does not show. None: there are none.
     If a file is refused, nothing is written, unless `is_partial` is set. With `is_dry`, nothing is written at all. On
     return, the new contents are on disk. Raises InvalidInput if the root cannot be opened, StoreInUse if another
     `apply` writes to this tree, and StoreUnwritable if the disk refuses a write. Then no file was replaced.
@@ -75,8 +77,7 @@ def apply_writes(
         raise InvalidInput(f"cannot open {display_path(root)}: {error.strerror}", hint=hint) from error
     try:
         _lock(calls, root, root_fd)
-        ordered = sorted(writes, key=lambda write: (write.after is not None, write.path, write.task))
-        checked, outcomes = check_writes(calls, root_fd, ordered, contents, is_dry=is_dry)
+        checked, outcomes = check_writes(calls, root_fd, order_writes(writes), contents, hidden, is_dry=is_dry)
         is_blocked = not is_partial and any(outcome.state == "refused" for outcome in outcomes)
         if is_dry or is_blocked:
             reason = _LEFT_OUT_REASON if is_blocked else _DRY_REASON

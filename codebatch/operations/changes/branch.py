@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -24,6 +25,7 @@ from codebatch.git.new_commits import (
     find_prefix,
     find_remote,
     is_branch_name,
+    read_blob,
     read_identities,
     read_tree,
     write_commits,
@@ -143,7 +145,15 @@ def make_branch(
     repository, parent = start.repository, start.parent
     is_partial = on_refusal == "leave_out_files"
     tree_name = f"commit {parent[:12]}"
-    plan = plan_commits(groups, start.tree, contents, tree_name=tree_name, prefix=start.prefix, is_partial=is_partial)
+    plan = plan_commits(
+        groups,
+        start.tree,
+        contents,
+        tree_name=tree_name,
+        read_blob=partial(read_blob, repository),
+        prefix=start.prefix,
+        is_partial=is_partial,
+    )
     is_possible = bool(plan.commits) and not (plan.refused and on_refusal == "stop")
     is_written = is_possible and not is_dry
     messages = [_message(planned, plan_digest) for planned in plan.commits]

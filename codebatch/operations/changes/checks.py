@@ -10,26 +10,33 @@ import hashlib
 import os
 import stat
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.entry import is_safe_path
 from codebatch.model.text.quantities import human_bytes
 from codebatch.operations.changes.directories import (
-    PathRefused,
     TreeDirectories,
-    directories_above,
     has_name,
-    has_reserved_name,
     is_own_file,
+    read_tree_link,
     remove_temporary_files,
 )
 from codebatch.operations.changes.file_writes import FileWrite
-from codebatch.operations.changes.link_targets import LINK_TARGET_BYTES_MAX, existing_target_reason
+from codebatch.operations.changes.hidden_files import HiddenFiles
+from codebatch.operations.changes.judgement import (
+    PathRefused,
+    PresentFile,
+    check_path,
+    directories_above,
+    joint_reasons,
+    judge_file,
+)
+from codebatch.operations.changes.link_targets import LINK_TARGET_BYTES_MAX, link_target_reason
 from codebatch.system.files.tree_writer import TreeCalls
 
 _READ_BYTES = 1 << 20
@@ -105,22 +112,28 @@ def file_identity(status: os.stat_result) -> FileIdentity:
 
 
 def check_writes(
-    calls: TreeCalls, root: int, writes: Sequence[FileWrite], contents: ContentReader, *, is_dry: bool
+    calls: TreeCalls,
+    root: int,
+    writes: Sequence[FileWrite],
+    contents: ContentReader,
+    hidden: HiddenFiles | None = None,
+    *,
+    is_dry: bool,
 ) -> tuple[list[CheckedWrite], list[FileOutcome]]:
-    """Check writes, of which deletions come first, sorted by path. Return those to do, and the outcomes of the others.
+    """Check ordered writes. Return those to do, and the outcomes of the others.
 
     Unless `is_dry` is set, temporary files that a killed `apply` left are removed from the directories of the files.
     """
     directories = TreeDirectories(calls, root)
-    checker = _WriteChecker(calls, directories, contents, writes, is_dry=is_dry)
-    times = Counter(write.path for write in writes)
+    checker = _WriteChecker(calls, directories, contents, hidden, writes, is_dry=is_dry)
     checked: list[CheckedWrite] = []
     outcomes: list[FileOutcome] = []
     try:
+        unfit = joint_reasons(writes, directories.exists)
         for write in writes:
             try:
-                if times[write.path] > 1:
-                    raise PathRefused("the batch has several changes of this file")
+                if write.path in unfit:
+                    raise PathRefused(unfit[write.path])
                 result = checker.check(write)
             except PathRefused as error:
                 outcomes.append(FileOutcome(write=write, state="refused", reason=error.reason))
@@ -153,6 +166,7 @@ class _WriteChecker:
         calls: TreeCalls,
         directories: TreeDirectories,
         contents: ContentReader,
+        hidden: HiddenFiles | None,
         writes: Iterable[FileWrite],
         *,
         is_dry: bool,
@@ -160,6 +174,7 @@ class _WriteChecker:
         self._calls = calls
         self._directories = directories
         self._contents = contents
+        self._hidden = hidden
         self._is_dry = is_dry
         self._last_directory: bytes | None = None
         self._new = {write.path for write in writes if write.after is not None}
@@ -176,14 +191,13 @@ class _WriteChecker:
         checked = self._check(write)
         if write.after is None:
             self._deleted.add(write.path)
+            if self._hidden is not None:
+                self._hidden.delete(write.path)
             self._above_deleted |= directories_above([write.path])
         return checked
 
     def _check(self, write: FileWrite) -> CheckedWrite | None:
-        if not is_safe_path(write.path):
-            raise PathRefused("the path leads out of the tree")
-        if has_reserved_name(write.path):
-            raise PathRefused("the path belongs to git or codebatch")
+        check_path(write.path)
         directory, nearest = self._open_nearest(write)
         if nearest != self._last_directory:
             self._last_directory = nearest
@@ -223,12 +237,10 @@ class _WriteChecker:
         return True
 
     def _check_missing(self, write: FileWrite, directory: int, nearest: bytes) -> CheckedWrite | None:
-        if write.after is None:
+        if self._hidden is not None:
+            self._hidden.check(write, nearest)
+        if judge_file(write, None) == "done" or write.after is None:
             return None
-        if write.before is not None:
-            raise PathRefused("the file does not exist")
-        if write.path in self._above_new:
-            raise PathRefused("another change of the batch needs a directory of this name")
         self._refuse(directory, [])
         self._check_target(write)
         return CheckedWrite(
@@ -243,22 +255,24 @@ class _WriteChecker:
     def _check_existing(
         self, write: FileWrite, directory: int, name: bytes, status: os.stat_result
     ) -> CheckedWrite | None:
-        if write.is_link:
-            if not stat.S_ISLNK(status.st_mode):
-                raise PathRefused("it is not a symbolic link")
+        digest: Digest | None = None
+        if write.is_link and stat.S_ISLNK(status.st_mode):
             digest = digest_bytes(self._calls.read_link(directory, name))
-            has_mode = True
-        else:
-            if not stat.S_ISREG(status.st_mode):
-                raise PathRefused("it is not a regular file")
+        elif not write.is_link and stat.S_ISREG(status.st_mode):
             status, digest = self._read_digest(directory, name)
-            has_mode = write.executable in (None, bool(status.st_mode & stat.S_IXUSR))
-        if digest == write.after and has_mode:
-            return None
-        if write.before is None:
-            raise PathRefused("the file already exists")
-        if digest != write.before:
-            raise PathRefused("its content is neither the old nor the new content of the change")
+        is_link, is_file = stat.S_ISLNK(status.st_mode), stat.S_ISREG(status.st_mode)
+        present = PresentFile(
+            kind="link" if is_link else "file" if is_file else "other",
+            is_executable=bool(status.st_mode & stat.S_IXUSR),
+            has_content=digest.__eq__,
+        )
+        match judge_file(write, present):
+            case "done":
+                return None
+            case "differs":
+                raise PathRefused("its content is neither the old nor the new content of the change")
+            case "fits":
+                pass
         reasons = []
         if not is_own_file(status):
             reasons.append("it belongs to another user")
@@ -299,7 +313,8 @@ class _WriteChecker:
             target = b"" if is_long else self._contents.read(write.after)
         except ObjectMissing as error:
             raise PathRefused(missing_content_reason(write.after)) from error
-        reason = existing_target_reason(self._calls, self._directories.root, write.path, target)
+        read_link = partial(read_tree_link, self._calls, self._directories.root)
+        reason = link_target_reason(write.path, target, read_link)
         if reason is not None:
             raise PathRefused(reason)
 

@@ -5,33 +5,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
-import unicodedata
 import uuid
 from collections.abc import Container, Iterable, Sequence
+from functools import partial
 
 from codebatch.model.entry import display_path
-from codebatch.store import layout
+from codebatch.operations.changes.judgement import PathRefused
+from codebatch.store.reserved_names import TEMPORARY_NAME, is_repository
 from codebatch.system.files.tree_writer import TreeCalls
 
-_TEMPORARY_NAME = re.compile(rb"\.codebatch-[0-9a-f]{32}\.tmp\Z")
-_RESERVED_NAMES = frozenset({".git", "git~1", layout.STORE_DIRECTORY})
-_REPOSITORY_NAMES = (b"HEAD", b"objects", b"refs")
-"""The names in the directory of a git repository, with or without a work tree."""
 _NO_DIRECTORY_REASONS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "is a file or a symbolic link",
     errno.ELOOP: "is a symbolic link",
 }
-
-
-class PathRefused(Exception):
-    """A file that cannot be written. `reason` says why, for users."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class _DirectoryAbsent(PathRefused):
@@ -89,6 +77,13 @@ class TreeDirectories:
         depth = path.count(b"/")
         return self._opened[depth - 1][1] if depth else self.root
 
+    def exists(self, path: bytes) -> bool:
+        """Return whether there is an entry at a path, in real directories of this tree. Raises OSError if unknown."""
+        try:
+            return has_name(self._calls, self.open_parent(path), path.rpartition(b"/")[2])
+        except PathRefused:
+            return False
+
     def has_only(self, path: bytes, files: Container[bytes], directories: Container[bytes]) -> bool:
         """Return whether a directory has no entries except those at given paths. Raises PathRefused, OSError."""
         prefix = path + b"/"
@@ -130,45 +125,17 @@ class TreeDirectories:
             raise _DirectoryAbsent(path, reason, is_free=error.errno == errno.ENOENT) from error
         self._opened.append((names[-1], directory))
         try:
-            is_repository = has_name(self._calls, directory, b".git") or all(
-                has_name(self._calls, directory, name) for name in _REPOSITORY_NAMES
-            )
+            is_other = is_repository(partial(has_name, self._calls, directory))
         except OSError as error:
             self._close_below(len(self._opened) - 1)
             raise PathRefused(f"directory {shown} cannot be read: {error.strerror}") from error
-        if is_repository:
+        if is_other:
             self._close_below(len(self._opened) - 1)
             raise PathRefused(f"directory {shown} is another repository")
 
     def _close_below(self, depth: int) -> None:
         while len(self._opened) > depth:
             self._calls.close(self._opened.pop()[1])
-
-
-def directories_above(paths: Iterable[bytes]) -> set[bytes]:
-    """Return the paths of all directories above some files, except the root."""
-    above: set[bytes] = set()
-    for path in paths:
-        directory = path.rpartition(b"/")[0]
-        while directory and directory not in above:
-            above.add(directory)
-            directory = directory.rpartition(b"/")[0]
-    return above
-
-
-def has_reserved_name(path: bytes) -> bool:
-    """Return whether a component of a path names a directory of git or of codebatch, or a temporary file of `apply`.
-
-    Some file systems ignore case, characters that are not displayed, or dots and spaces at the end of a name.
-    """
-    for component in path.split(b"/"):
-        if _TEMPORARY_NAME.match(component):
-            return True
-        text = unicodedata.normalize("NFKC", component.decode("utf-8", "replace"))
-        shown = "".join(character for character in text if unicodedata.category(character) != "Cf")
-        if shown.partition(":")[0].rstrip(". ").casefold() in _RESERVED_NAMES:
-            return True
-    return False
 
 
 def new_temporary_name() -> bytes:
@@ -179,7 +146,7 @@ def new_temporary_name() -> bytes:
 def remove_temporary_files(calls: TreeCalls, directory: int) -> None:
     """Remove temporary files in a directory that a killed `apply` left. No other `apply` may run in this tree."""
     for name in calls.names(directory):
-        if _TEMPORARY_NAME.match(name) and is_own_file(calls.status(directory, name)):
+        if TEMPORARY_NAME.match(name) and is_own_file(calls.status(directory, name)):
             calls.unlink(directory, name)
 
 
@@ -195,3 +162,21 @@ def has_name(calls: TreeCalls, directory: int, name: bytes) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def read_tree_link(calls: TreeCalls, root: int, path: bytes) -> bytes | None:
+    """Return the target of a link at a path, or None if another entry is there. The directories above are real ones."""
+    *above, name = path.split(b"/")
+    opened: list[int] = []
+    try:
+        for directory in above:
+            opened.append(calls.open_directory(opened[-1] if opened else root, directory))
+        parent = opened[-1] if opened else root
+        is_link = stat.S_ISLNK(calls.status(parent, name).st_mode)
+        return calls.read_link(parent, name) if is_link else None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    finally:
+        for fd in opened:
+            with contextlib.suppress(OSError):
+                calls.close(fd)

@@ -33,11 +33,12 @@ class FileWrite:
 
 def plan_writes(proposed: Iterable[ProposedChange], *, is_reversed: bool = False) -> list[FileWrite]:
     """Return the writes of changes, sorted by path. If `is_reversed` is set, they undo the changes."""
-    writes = [_plan_write(change.change, change.task, is_reversed) for change in proposed]
+    writes = [plan_write(change.change, change.task, is_reversed=is_reversed) for change in proposed]
     return sorted(writes, key=lambda write: (write.path, write.task))
 
 
-def _plan_write(change: TreeChange, task: str, is_reversed: bool) -> FileWrite:
+def plan_write(change: TreeChange, task: str, *, is_reversed: bool = False) -> FileWrite:
+    """Return the write of a change, or the one that undoes it."""
     before, after = (change.after, change.before) if is_reversed else (change.before, change.after)
     is_executable = change.was_executable if is_reversed else change.executable
     # The mode of a file that exists before and after is only set if it is a part of the change.
@@ -50,6 +51,14 @@ def _plan_write(change: TreeChange, task: str, is_reversed: bool) -> FileWrite:
         executable=None if after is None or keeps_mode else is_executable,
         is_link=change.kind == "link",
     )
+
+
+def order_writes(writes: Iterable[FileWrite]) -> list[FileWrite]:
+    """Return writes in the order in which they are made: deletions first, sorted by path.
+
+    So a file can take the place of a directory, or a directory that of a file.
+    """
+    return sorted(writes, key=lambda write: (write.after is not None, write.path, write.task))
 
 
 def refuse_conflicts(proposed: Sequence[ProposedChange]) -> None:

@@ -7,32 +7,29 @@ be like that. So each link on the way of a new target is checked too.
 
 from __future__ import annotations
 
-import contextlib
-import stat
+from collections.abc import Callable
 
-from codebatch.operations.changes.directories import has_reserved_name
-from codebatch.system.files.tree_writer import TreeCalls
+from codebatch.store.reserved_names import has_reserved_name
 
 LINK_TARGET_BYTES_MAX = 4095
 _LINKS_MAX = 40
 """The number of links that Linux follows in a path (path_resolution(7))."""
 
 
-def link_target_reason(path: bytes, target: bytes) -> str | None:
-    """Return the reason why a link at a path must not have a target, or None. The tree is not read."""
-    return None if _resolve(path, target) is not None else "its target is invalid, or leads out of the tree"
+def link_target_reason(path: bytes, target: bytes, read_link: Callable[[bytes], bytes | None]) -> str | None:
+    """Return the reason why a link at a path must not have a target, or None.
 
-
-def existing_target_reason(calls: TreeCalls, root: int, path: bytes, target: bytes) -> str | None:
-    """Return the reason why a link at a path must not have a target, also because of other links in the tree."""
+    `read_link` returns the target of a link of the tree, or None if another entry is at its path. It is only called if
+    the directories above are real ones.
+    """
     pending = _resolve(path, target)
     if pending is None:
-        return link_target_reason(path, target)
+        return "its target is invalid, or leads out of the tree"
     place: list[bytes] = []
     links = 0
     while pending and links < _LINKS_MAX:
         place.append(pending.pop(0))
-        found = _read_link(calls, root, place)
+        found = read_link(b"/".join(place))
         if found is None:
             continue
         links += 1
@@ -56,21 +53,3 @@ def _resolve(path: bytes, target: bytes) -> list[bytes] | None:
         names.pop(0)
     resolved = [*above, *names]
     return None if b".." in names or has_reserved_name(b"/".join(resolved)) else resolved
-
-
-def _read_link(calls: TreeCalls, root: int, names: list[bytes]) -> bytes | None:
-    """Return the target of a link at a path, or None if another entry is there. The directories above are real ones."""
-    *above, name = names
-    opened: list[int] = []
-    try:
-        for directory in above:
-            opened.append(calls.open_directory(opened[-1] if opened else root, directory))
-        parent = opened[-1] if opened else root
-        is_link = stat.S_ISLNK(calls.status(parent, name).st_mode)
-        return calls.read_link(parent, name) if is_link else None
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    finally:
-        for fd in opened:
-            with contextlib.suppress(OSError):
-                calls.close(fd)

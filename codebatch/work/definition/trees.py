@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 from codebatch.model.entry import display_path, is_safe_path
 from codebatch.model.work.command import Command
 from codebatch.model.work.trees import TreeSettings
-from codebatch.operations.changes.directories import has_reserved_name
 from codebatch.snapshotting.walk import work_tree_around
+from codebatch.store.reserved_names import has_reserved_name
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import BatchSettings
 from codebatch.work.definition.table_checks import TableLocation

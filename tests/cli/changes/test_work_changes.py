@@ -314,6 +314,36 @@ def test_rerun_with_equal_changes_is_not_reported(tmp_path: Path) -> None:
     assert "ran again" not in CommandLine(tmp_path)("status").text
 
 
+def test_repository_that_changes_would_make_is_refused(tmp_path: Path) -> None:
+    made = batch_of(tmp_path, "one", "two")
+    made.end("one", {b"n/HEAD": (None, b"ref: refs/heads/x\n"), b"n/objects/x": (None, b"x")})
+    made.end("two", {b"n/refs/x": (None, b"x"), b"n/config": (None, b"[core]\n")})
+    codebatch = CommandLine(tmp_path)
+    reason = "directory n would be a git repository of its own"
+    lines = [f"refused  {path}: {reason}" for path in ("n/HEAD", "n/config", "n/objects/x", "n/refs/x")]
+    assert codebatch("apply", status=3).lines == [*lines, "0 files written, 4 refused"]
+    codebatch("apply", "one")
+    assert codebatch("apply", "two", status=3).lines == [lines[1], lines[3], "0 files written, 2 refused"]
+    (tmp_path / "n/refs").mkdir()
+    reason = "directory n is another repository"
+    lines = [f"refused  {path}: {reason}" for path in ("n/HEAD", "n/objects/x")]
+    assert codebatch("apply", "--reverse", "one", status=3).lines == [*lines, "0 files written, 2 refused"]
+    (tmp_path / "n").rename(tmp_path / "bare")
+    notes = codebatch("apply", "one", "--root", str(tmp_path / "bare"), status=2).notes
+    assert "bare belongs to git or codebatch, so nothing is written there" in notes
+
+
+def test_file_outside_of_the_sparse_checkout_is_not_replaced(tmp_path: Path) -> None:
+    made = batch_of(tmp_path, "one")
+    made.end("one", {b"d/b.py": (None, b"new\n")})
+    codebatch = CommandLine(tmp_path)
+    codebatch.shell("git init -q . && echo .codebatch > .gitignore && git add . && git sparse-checkout set --cone none")
+    ended = codebatch("apply", status=3)
+    assert ended.lines[0] == "refused  d/b.py: it already exists in the index of git"
+    assert "new files are not compared with commit 012345678901, which git cannot read" in ended.notes
+    assert not (tmp_path / "d").exists()
+
+
 def test_python_interface_reads_the_contents(
     tmp_path: Path, made: IsolatedBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
