@@ -45,6 +45,12 @@ _LOCK_BYTES_MAX = 256 << 20
 _OUTPUT_CHARACTERS_MAX = 500
 _VERSION_ARGUMENT = "--version"
 _VERSION_NUMBER = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+# In the files of the call, which have no `.git`, git must not take an analysed directory for a repository.
+_GIT_VARIABLES = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+}
 _CONFIG_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(CommandConfig))
 _TABLE_FIELDS = tuple(field.encode_name for field in msgspec.structs.fields(CommandTable))
 
@@ -195,7 +201,7 @@ def command_environment(environment: Mapping[str, str], table: CommandTable, dir
 
     `environment` is that of the coordinator or of a worker.
     """
-    variables = program_environment(environment)
+    variables = program_environment(environment) | _GIT_VARIABLES
     if table.home == "scratch":
         variables["HOME"] = directory
     return variables | {"TMPDIR": directory} | table.env

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -192,6 +193,18 @@ def test_environment_is_that_of_workers_with_a_home_in_the_scratch(tmp_path: Pat
     assert "TOKEN" not in environment
     with_home = location(tmp_path, TABLE | {"home": "user"}).table
     assert command_environment(variables, with_home, "/scratch")["HOME"] == "/home/me"
+
+
+def test_git_of_a_program_does_not_take_an_analysed_directory_for_a_repository(tmp_path: Path) -> None:
+    for name in ("objects", "refs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "HEAD").write_text("ref: refs/heads/x")
+    (tmp_path / "config").write_text("[user]\nname = canary\n")
+    environment = command_environment(os.environ, location(tmp_path, TABLE).table, str(tmp_path))
+    for variables, status in ((environment, 1), (dict(os.environ), 0)):
+        command = ["git", "config", "user.name"]
+        ended = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=False)
+        assert (ended.returncode, ended.stdout) == (status, b"" if status else b"canary\n")
 
 
 def test_settings_of_the_table_and_of_the_plan_do_not_overlap() -> None:

@@ -181,3 +181,16 @@ def test_tree_has_files_links_and_modes_and_nothing_outside(tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
     with pytest.raises(OSError, match="Not a directory"):
         write_tree(os.fsencode(tmp_path / "two"), [entry(b"a", b"x"), entry(b"a/b", b"x")], store.objects(), {})
+
+
+def test_command_is_not_run_in_a_copy_that_git_takes_for_a_repository(codebatch: CommandLine) -> None:
+    """The project has a `.git`, which its copy has not. git would run the programs that `config` names."""
+    for name in ("HEAD", "objects/x", "refs/x"):
+        write(codebatch.directory / name, "ref: refs/heads/x\n")
+    project(codebatch, f"touch {codebatch.directory}/ran")
+    notes = codebatch("apply", status=2).notes
+    assert "`verify` is not run: git would take the copy of the files, which has no `.git`, for a repository" in notes
+    assert not (codebatch.directory / "ran").exists()
+    assert contents(codebatch.directory) == OLD
+    codebatch("apply", "--no-commands")
+    assert contents(codebatch.directory) == NEW

@@ -241,6 +241,34 @@ def test_change_of_a_file_that_the_tree_does_not_have(tmp_path: Path) -> None:
             writer.check()
 
 
+def needed_conflict(root: Path, *sets: tuple[bytes, ...]) -> str:
+    """Create files, one set of paths for each task. Return the lines about conflicts."""
+    with WritableTree(bytes(root)) as tree:
+        writer = NeededChangesWriter(tree, lambda _: b"x", lambda *_: None)
+        for number, paths in enumerate(sets):
+            changes = [TreeChange(path=path, before=None, after=digest_bytes(b"x")) for path in paths]
+            writer.apply(f"task{number}", [ListedChange(change=change, added=1, removed=0) for change in changes])
+        try:
+            writer.check()
+        except NeededChangesConflict as error:
+            return str(error).partition("\n")[2]
+    return ""
+
+
+def test_changes_that_make_a_repository_are_a_conflict(tmp_path: Path) -> None:
+    """git would run the programs that its configuration names."""
+    reason = "would be a git repository of its own"
+    one, two = (b"n/HEAD", b"n/objects/x"), (b"n/refs/x", b"n/config")
+    assert needed_conflict(tmp_path, one) == ""
+    assert needed_conflict(tmp_path, two) == f"  directory n {reason}"
+    assert needed_conflict(tmp_path, (b"HEAD", b"commondir")) == f"  the root {reason}"
+    (tmp_path / ".git").touch()
+    assert needed_conflict(tmp_path, (b"HEAD", b"commondir")) == ""
+    line = "  d/.GIT/config, changed by task1: it belongs to git or codebatch"
+    assert needed_conflict(tmp_path, (b"x",), (b"d/.GIT/config",)) == line
+    assert not (tmp_path / "d").exists()
+
+
 def test_writing_never_leaves_the_tree(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "tree").mkdir()

@@ -204,3 +204,12 @@ def test_stopped_attempt_in_a_new_tree_leaves_none(tmp_path: Path) -> None:
     maker.end(tree, tree.finish(AttemptResult(type=None), print))
     maker.remove_ended()
     assert place.names() == place.registered() == []
+
+
+def test_copy_that_git_would_take_for_a_repository_is_not_made(tmp_path: Path) -> None:
+    """The project has a `.git`, which its copy has not. git would run the programs that `config` names."""
+    files = {"HEAD": b"ref: refs/heads/x", "objects/x": b"", "refs/x": b"", "config": b""}
+    place = make_tree_place(tmp_path, isolated("true", kind="copy"), files=files)
+    with pytest.raises(TreeNotMade, match="git would take the copy of the files"):
+        make_tree(make_maker(place), "copy")
+    assert place.names() == []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import StoreUnwritable
+from codebatch.errors import InvalidInput, StoreUnwritable
 from codebatch.model.change import ChangeRefusal, ProposedChange
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, is_safe_path
@@ -23,6 +23,7 @@ from codebatch.operations.project.configuration import Configuration, load_confi
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.protocol.launch import program_environment
 from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.reserved_names import is_bare_repository
 from codebatch.system.files.writable_tree import TreeFileContent, WritableTree
 from codebatch.system.processes.programs import run_program
 
@@ -117,7 +118,8 @@ def write_tree(
 ) -> None:
     """Write the files of a snapshot below a new directory, with changes.
 
-    Of the symbolic links, only those are created that lead to a path inside the tree. Raises OSError or ObjectMissing.
+    Of the symbolic links, only those are created that lead to a path inside the tree. Raises OSError, ObjectMissing, or
+    InvalidInput if git would take the directory for a repository.
     """
     os.mkdir(root)
     with WritableTree(root) as tree:
@@ -128,6 +130,11 @@ def write_tree(
             content, is_link = objects.read(state.after), entry.kind == "symlink"
             if not is_link or is_inner_link(entry.path, content):
                 tree.write(entry.path, TreeFileContent(content, is_link, state.executable))
+        if is_bare_repository(tree.exists):
+            raise InvalidInput(
+                "`verify` is not run: git would take the copy of the files, which has no `.git`, for a repository",
+                hint="apply the changes with --no-commands",
+            )
 
 
 def is_inner_link(path: bytes, target: bytes) -> bool:

@@ -16,6 +16,7 @@ from codebatch.model.work.trees import TreeSettings
 from codebatch.snapshotting.tree_contents import TreeContents
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.reserved_names import is_bare_repository
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.store.work.trees import BatchTrees
 from codebatch.system.files.files import RealFiles
@@ -150,6 +151,8 @@ class SnapshotBase:
                 if entry.kind != "submodule":
                     content = self._objects.read(entry.object, entry.size)
                     files.write(entry.path, TreeFileContent(content, entry.kind == "symlink", entry.executable))
+            if is_bare_repository(files.exists):
+                raise TreeNotMade("git would take the copy of the files, which has no `.git`, for a repository")
 
     def known(self) -> Mapping[bytes, Entry]:
         if self._known is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from codebatch.model.change import ListedChange, TreeChange
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, display_path
+from codebatch.store.reserved_names import find_repositories, has_reserved_name
 from codebatch.system.files.writable_tree import TreeFileContent, WritableTree
 
 CONFLICTS_SHOWN_MAX = 20
@@ -40,6 +41,11 @@ class NeededChangesWriter:
         # Deletions come first: a file may replace a directory, or the other way round.
         for listed in sorted(changes, key=lambda listed: listed.change.after is not None):
             change = listed.change
+            if has_reserved_name(change.path):
+                self._conflicts.append(
+                    f"{display_path(change.path)}, changed by {task}: it belongs to git or codebatch"
+                )
+                continue
             try:
                 is_applied = self._apply_change(change)
             except OSError:  # A directory is in the place of a file, or the other way round.
@@ -51,7 +57,10 @@ class NeededChangesWriter:
             tasks.append(task)
 
     def check(self) -> None:
-        """Raise NeededChangesConflict if a change could not be applied."""
+        """Raise NeededChangesConflict if a change could not be applied, or if git would trust its directory."""
+        for directory in sorted(find_repositories(self._tasks, (), self._tree.exists)):
+            name = f"directory {display_path(directory)}" if directory else "the root"
+            self._conflicts.append(f"{name} would be a git repository of its own")
         if self._conflicts:
             shown = self._conflicts[:CONFLICTS_SHOWN_MAX]
             more = len(self._conflicts) - len(shown)
