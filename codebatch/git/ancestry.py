@@ -6,6 +6,7 @@ with the form of a full commit hash are accepted as commits.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -59,9 +60,23 @@ class Repository(NamedTuple):
         except GitError as error:
             raise GitError("they have no common commit in this clone") from error
 
-    def ancestors(self, commit: str) -> Sequence[str]:
-        """Return a commit and its ancestors, nearest first, at most ANCESTORS_MAX. Raises GitError."""
-        output = self._query_git("rev-list", f"--max-count={ANCESTORS_MAX}", _check_commit(commit), "--")
+    @property
+    def remote(self) -> str:
+        """The remote: `origin`, or the only one. Empty if there is none, or if several have other names."""
+        try:
+            references = self._query_git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/remotes").split(b"\n")
+            names = {*self._query_git("remote").split(b"\n"), *(name.partition(b"/")[0] for name in references)} - {b""}
+        except GitError:
+            return ""
+        return os.fsdecode(b"origin" if b"origin" in names else names.pop() if len(names) == 1 else b"")
+
+    def ancestors(self, commit: str, *, first_parents: bool = False) -> Sequence[str]:
+        """Return a commit and its ancestors, nearest first, at most ANCESTORS_MAX. Raises GitError.
+
+        With `first_parents`, only the first parent of a merge is followed.
+        """
+        options = [f"--max-count={ANCESTORS_MAX}", *["--first-parent"] * first_parents]
+        output = self._query_git("rev-list", *options, _check_commit(commit), "--")
         return output.decode("ascii", "replace").split()
 
     def _query_git(self, *arguments: str) -> bytes:

@@ -68,8 +68,13 @@ class Runner:
         self.caches: list[Path] = []
         self.output: dict[str, str] = {}
 
-    def job(self, commit: str, ref: str, base_ref: str = "", **inputs: str) -> dict[str, str]:
-        """Run a job for a commit, and return the outcome of each step by its name."""
+    def job(
+        self, commit: str, ref: str, base_ref: str = "", *, before: str = "", depth: str = "1", **inputs: str
+    ) -> dict[str, str]:
+        """Run a job for a commit, and return the outcome of each step by its name.
+
+        `before` is the head before a push, as in the event file.
+        """
         shutil.rmtree(self.workspace, ignore_errors=True)
         shutil.rmtree(self.temp, ignore_errors=True)
         self.workspace.mkdir(parents=True)
@@ -77,14 +82,23 @@ class Runner:
         git(self.workspace, "init", "-q")
         git(self.workspace, "remote", "add", "origin", f"file://{self.origin}")
         local = ref.replace("refs/pull/", "refs/remotes/pull/").replace("refs/heads/", "refs/remotes/origin/")
-        git(self.workspace, "fetch", "-q", "--no-tags", "--depth=1", "origin", f"+{commit}:{local}")
+        git(self.workspace, "fetch", "-q", "--no-tags", f"--depth={depth}", "origin", f"+{commit}:{local}")
         git(self.workspace, "checkout", "-q", "--detach", local)
+        event = {"before": before, "repository": {"default_branch": "main"}} if before else {}
+        (self.temp / "event.json").write_text(json.dumps(event))
         environment = {
-            "CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_SHA": commit, "GITHUB_REF": ref,
+            "CI": "true", "GITHUB_EVENT_PATH": str(self.temp / "event.json"),
+            "GITHUB_ACTIONS": "true", "GITHUB_SHA": commit, "GITHUB_REF": ref,
             "GITHUB_BASE_REF": base_ref, "GITHUB_WORKSPACE": str(self.workspace), "RUNNER_TEMP": str(self.temp),
         }  # fmt: skip
         steps, defaults = steps_and_inputs()
         return dict(self._outcomes(steps, {**defaults, "package": "", **inputs}, environment))
+
+    def forget_caches(self) -> None:
+        """Lose all caches, as after an eviction."""
+        for cache in self.caches:
+            shutil.rmtree(cache)
+        self.caches.clear()
 
     def _outcomes(
         self, steps: list[Step], inputs: dict[str, str], environment: dict[str, str]
@@ -162,10 +176,9 @@ def _pull_request(origin: Path, path: str, text: str) -> str:
 def test_pull_request_fails_only_for_findings_that_it_adds(runner: Runner) -> None:
     main = git(runner.origin, "rev-parse", "main")
     done = ["success"] * 6
-    first = runner.job(main, "refs/heads/main")
+    first = runner.job(main, "refs/heads/main", before=git(runner.origin, "rev-parse", "main~1"), depth="2")
     assert first.pop("Upload the part") == "skipped"
     assert [*first.values()] == ["skipped", *done], runner.output
-    assert "::warning title=codebatch check::no base to compare with (" in runner.output["Check"]
 
     bad = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
     assert {name for name, outcome in bad.items() if outcome == "failure"} == {"Check"}
@@ -176,12 +189,38 @@ def test_pull_request_fails_only_for_findings_that_it_adds(runner: Runner) -> No
     assert {result["ruleId"] for run in sarif["runs"] for result in run["results"]} == {"F401", "syntax-error"}
     assert (bad["Upload SARIF"], bad["Save the store"]) == ("success", "success")
 
-    conditions = {"fail-on": "new-error severity-raised"}
+    conditions = {"fail-on": "new-error\nseverity-raised\n"}
     good = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **conditions)
     assert [*good.values()] == ["skipped", *done[:2], "skipped", *done[2:]], runner.output
-    strict = {"fail-on": "new", "upload-sarif": "false"}
+    strict = {"fail-on": "severity-raised\n\n  new", "upload-sarif": "false"}
     worse = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **strict)
     assert (worse["Check"], worse["Write SARIF"], worse["Upload SARIF"]) == ("failure", "skipped", "skipped")
+
+
+def test_push_is_compared_with_the_head_before_it(runner: Runner) -> None:
+    """A push of two commits fails for a finding of the first one, also if the store was lost."""
+    before = git(runner.origin, "rev-parse", "main")
+    git(runner.origin, "checkout", "-q", "main")
+    for path, text in (("b.py", "def f(:\n"), ("c.md", "text\n")):
+        (runner.origin / path).write_text(text)
+        git(runner.origin, "add", "-A")
+        git(runner.origin, "commit", "-qm", "m")
+    main = git(runner.origin, "rev-parse", "main")
+    assert runner.job(main, "refs/heads/main", before=before, depth="3")["Check"] == "failure"
+    assert "b.py:1:7: error syntax-error" in runner.output["Check"]
+    runner.forget_caches()
+    assert runner.job(main, "refs/heads/main", before=before)["Check"] == "failure"
+    assert f"git fetch --depth=1 origin {before}, or in actions/checkout set" in runner.output["Check"]
+
+
+def test_job_without_a_base_fails_unless_this_is_allowed(runner: Runner) -> None:
+    first = git(runner.origin, "rev-parse", "main~1")
+    assert runner.job(first, "refs/heads/main", before="0" * 40)["Check"] == "failure"
+    assert "::error title=codebatch check::not compared: " in runner.output["Check"]
+    runner.forget_caches()
+    allowed = {"allow-no-base": "true"}
+    assert runner.job(first, "refs/heads/main", before="0" * 40, **allowed)["Check"] == "success"
+    assert "::warning title=codebatch check::not compared: " in runner.output["Check"]
 
 
 def test_shallow_clone_without_base_gets_a_fetch_depth_hint(runner: Runner) -> None:
@@ -203,6 +242,7 @@ def test_jobs_share_the_work_and_one_joins_their_parts(runner: Runner) -> None:
         }, runner.output  # fmt: skip
         (file,) = runner.temp.glob("*.cbpart")
         shutil.move(file, parts)
-    joined = runner.job(main, "refs/heads/main", join=f"{parts}/*.cbpart")
+    before = git(runner.origin, "rev-parse", "main~1")
+    joined = runner.job(main, "refs/heads/main", before=before, depth="2", join=f"{parts}/*.cbpart")
     assert joined["Upload the part"] == "skipped"
     assert {joined[name] for name in ("Run", "Check", "Write SARIF", "Save the store")} == {"success"}, runner.output

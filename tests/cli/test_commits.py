@@ -17,7 +17,7 @@ from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.operations.runs.execution import ExecutionSettings
 from tests.support.command_line import CommandLine, check_schema
-from tests.support.git_project import Project
+from tests.support.git_project import Project, leave_ci
 from tests.support.git_repositories import git, make_repository
 from tests.support.inline_workers import inline, run
 
@@ -64,8 +64,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
     """A project with four commits. The newest commit adds an error in b.py and has a batch."""
     project = Project(tmp_path, [{b"a.py": b"x = 1\n"}, {b"a.py": _A}, {b"c.py": b"import re\n"}])
     monkeypatch.chdir(project.tree)
-    for name in ("GITHUB_ACTIONS", "GITHUB_REF", "GITHUB_BASE_REF"):
-        monkeypatch.delenv(name, raising=False)
+    leave_ci(monkeypatch)
     with inline():
         project.commit({"b.py": _ERROR})
         project.run()
@@ -179,6 +178,8 @@ def test_commit_can_be_given_by_any_git_name(name: str, project: Project, comman
     git(project.tree, "branch", "other", "HEAD~1")
     git(project.tree, "tag", "-a", "-m", "m", "v1-ü", "HEAD~2")
     wanted = git(project.tree, "rev-parse", f"{name}^{{commit}}")
+    project.write({"d.py": b"y = 1\n"})
+    project.run()
     for named in (name, wanted, wanted[:9], wanted.upper()):
         assert commands("check", named, "--json", "--fail-on", "metric:complexity+9").json["base"]["commit"] == wanted
 
@@ -360,7 +361,7 @@ def test_diff_outside_of_a_worktree_accepts_only_batches(
     for place in (bare, unborn, nowhere):
         monkeypatch.chdir(place)
         assert "HEAD" in commands("check", "HEAD", batch, status=2).notes
-        commands("check", batch, batch)
+        commands("check", batch, batch, status=3)
     nowhere.rmdir()
     assert "HEAD" in commands("diff", "HEAD", batch, status=2).notes
     commands("diff", batch, batch)

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 import codebatch
 from codebatch.operations.gate.quality_gate import CheckResult, GateChecker, parse_conditions
+from codebatch.operations.history.ci_services import CI_SERVICES
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.store.batches.batch_directory import BatchDir
 from tests.support.git_repositories import DAY, NOW, git, make_repository
 from tests.support.inline_workers import run
+
+
+def leave_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the variables of the CI service that runs the tests, if there is one."""
+    for service in CI_SERVICES:
+        for name in (*service.markers, *service.target_branch, *service.target_commit, *service.base, "CI"):
+            monkeypatch.delenv(name, raising=False)
 
 
 class Project:
@@ -38,17 +48,22 @@ class Project:
         git(self.tree, "commit", "-qm", "m", "--allow-empty")
         return git(self.tree, "rev-parse", "HEAD")
 
-    def run(self, commit: str = "") -> BatchDir:
-        """Run a batch over the tree, or over a commit, which is checked out first."""
+    def run(self, commit: str = "", *, path: str = "", pipeline: str | None = None) -> BatchDir:
+        """Run a batch over the tree or a path in it. A given commit is checked out first."""
         if commit:
             git(self.tree, "checkout", "-q", commit)
-        return run(self.tree, self.store).batch
+        return run(self.tree / path, self.store, configured=self.tree, pipeline=pipeline).batch
 
     def check(
-        self, *conditions: str, base: str | None = None, environment: Mapping[str, str] | None = None, **more: bool
+        self,
+        *conditions: str,
+        base: str | None = None,
+        head: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        **more: bool,
     ) -> CheckResult:
         changed_lines = more.pop("changed_lines", False)
         execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as store:
             checker = GateChecker(store, execution, Listener(), environment or {}, **more)
-            return checker.check(parse_conditions(conditions), base, changed_lines=changed_lines)
+            return checker.check(parse_conditions(conditions), base, head, changed_lines=changed_lines)

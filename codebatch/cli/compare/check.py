@@ -29,7 +29,7 @@ from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.store import Store
-from codebatch.operations.gate.base_selection import ComparisonBase, NoBase
+from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
@@ -55,14 +55,16 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a quality gate.
 
-    - `base_reason`: why this base was chosen, or why there is no base.
-    - `compared`: whether there is a base. Without a base, `passed` is true.
+    - `passed`: whether HEAD was compared, its results are complete, and no condition is violated.
+    - `compared`: whether HEAD was compared with a base or a baseline.
+    - `base_reason`: why this base was chosen, or why nothing was compared.
     - `counts`: the number of compared records in each state.
     - `forbidden`: all changes that violate a condition, in the form of rows of `codebatch regressions`.
     - `allowed`: the first new findings that violate no condition. `allowed_count` is the number of all such findings.
     - `outside_change`: the number of regressions that were ignored because the change did not touch their lines.
     - `on_unchanged_lines`: with `--changed-lines`, the number of other regressions that were ignored because their
       lines are unchanged since the base.
+    - `not_judged`: the number of changes that may violate a condition, but for which an incomplete base has no result.
     - `list_command`: the command that lists all regressions.
     """
 
@@ -75,6 +77,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     outside_change: int
     on_unchanged_lines: int
+    not_judged: int
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
@@ -102,7 +105,13 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     help="Compare with a baseline file instead of BASE",
     details="Baseline files are created with `codebatch baseline create`.",
 )
-@option("--no-base-ok", is_flag=True, help="Succeed if there is no base to compare with")
+@option(
+    "--allow-no-base",
+    "--no-base-ok",
+    is_flag=True,
+    help="Exit with status 0 if there is no base, such as for the first commit",
+    details="The check still reports `not compared`. A base that is named but missing remains an error.",
+)
 @option(
     "--allow-incomparable",
     is_flag=True,
@@ -117,7 +126,7 @@ def check(
     fail_on: tuple[str, ...],
     changed_lines: bool,
     baseline: Path | None,
-    no_base_ok: bool,
+    allow_no_base: bool,
     allow_incomparable: bool,
     jobs: int | None,
 ) -> int:
@@ -126,9 +135,10 @@ def check(
     Compares HEAD, by default the latest batch, with BASE. Both are batches, @NAMEs, snapshots or git commits. A
     commit without a batch is analysed first.
 
-    In git, the default BASE is the commit where the change starts: the merge base with the default branch.
+    In git, the default BASE is the commit where the change starts: what the CI service states, or the merge base with
+    the default branch.
 
-    Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or there is no base to compare with.
+    Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or nothing was compared.
     """
     conditions = parse_conditions(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
@@ -142,16 +152,20 @@ def check(
         checked = checker.check_baseline(conditions, baseline, base)
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
-    if isinstance(checked.base, NoBase):
-        _print_annotations(context, checked.base)
-        if not (checked.base.is_first or no_base_ok):
-            hint = "give a base: codebatch check BASE; or add --no-base-ok to let the check pass without a base"
-            raise BatchIncomplete(f"no base to compare with: {checked.base.why}", hint=hint)
-    return _answer_check(context, checked, baseline)
+    is_allowed = isinstance(checked.base, NotCompared) and checked.base.has_no_base and allow_no_base
+    if isinstance(checked.base, NotCompared):
+        _print_annotation(context, checked.base, "warning" if is_allowed else "error")
+    status = _answer_check(context, checked, baseline)
+    if not isinstance(checked.base, NotCompared) or is_allowed:
+        return status
+    if checked.head.question.batch.about.items:
+        allowance = ", or accept this with --allow-no-base" if checked.base.has_no_base else ""
+        context.report(f"the check has not passed: name the base with `codebatch check BASE`{allowance}")
+    return status or BatchIncomplete.exit_status
 
 
-def _print_annotations(context: CommandContext, base: NoBase) -> None:
-    """Print a warning that there is no base, as an annotation that GitHub Actions shows.
+def _print_annotation(context: CommandContext, base: NotCompared, kind: str) -> None:
+    """Print that nothing was compared, as an annotation that GitHub Actions shows.
 
     With `--json`, it is printed on standard error. GitHub's runner reads both streams.
     """
@@ -159,7 +173,7 @@ def _print_annotations(context: CommandContext, base: NoBase) -> None:
         return
     from codebatch.interchange.github import workflow_command  # Only GitHub Actions need this import.
 
-    line = workflow_command("warning", _no_base_text(base), {"title": "codebatch check"})
+    line = workflow_command(kind, _not_compared_text(base), {"title": "codebatch check"})
     if context.as_json:
         context.report(line)
     else:
@@ -184,6 +198,7 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         "counts": dict(checked.counts),
         "outside_change": checked.outside_change,
         "on_unchanged_lines": checked.on_unchanged_lines,
+        "not_judged": checked.not_judged,
         "forbidden": tuple(map(change_row, checked.forbidden)),
         "allowed": tuple(map(change_row, checked.allowed[:_CHANGES_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
@@ -194,18 +209,19 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
     elif isinstance(checked.base, BaselineReference):
         context.note(f"compared with {checked.base.why}")
     elif context.as_json:
-        context.report(_no_base_text(checked.base))
-    completeness = checked.head.completeness
+        context.report(_not_compared_text(checked.base))
     if compared is not None:
-        completeness = msgspec.structs.replace(completeness, lost=completeness.lost + len(compared.trees.lost))
         report_missing_contents(context, compared)
-    answer = Answer(question=checked.head.question, result=None, completeness=completeness)
+    answer = Answer(question=checked.head.question, result=None, completeness=checked.completeness)
     status = emit_document(context, answer, document, _check_lines(checked, command))
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
         context.report(f"failed: {failed}")
-    return status or (EXIT_CHECK_FAILED if broken else 0)
+    if checked.not_judged:
+        count = count_text(checked.not_judged, "change")
+        context.report(f"incomplete: {count} cannot be judged, because the base has no result for the files")
+    return status or (EXIT_CHECK_FAILED if broken else BatchIncomplete.exit_status if checked.not_judged else 0)
 
 
 def _checked_batch(about: object) -> CheckedBatch:
@@ -213,7 +229,7 @@ def _checked_batch(about: object) -> CheckedBatch:
 
 
 def _list_all_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
-    """Return the command that lists all regressions. Return None if there was no base to compare with."""
+    """Return the command that lists all regressions. Return None if nothing was compared."""
     compared = checked.comparison
     if compared is not None:
         kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
@@ -221,20 +237,20 @@ def _list_all_command(context: CommandContext, checked: CheckResult, baseline: P
         ids = (compared.old.question.batch.id, compared.new.question.batch.id)
         limit = ("--limit", str(count)) if count > CHANGES_SHOWN else ()
         words = ["regressions", *ids, *(kinds if len(kinds) > 2 else ()), *limit]
-    elif baseline is not None:
+    elif baseline is not None and checked.is_compared:
         words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
     else:
         return None
     return context.complete_hint(f": codebatch {shlex.join(words)}").removeprefix(": ")
 
 
-def _no_base_text(base: NoBase) -> str:
-    return f"no base to compare with ({base.why}): no finding is treated as new"
+def _not_compared_text(base: NotCompared) -> str:
+    return f"not compared: {base.why}"
 
 
 def _check_lines(checked: CheckResult, command: str | None) -> Iterator[str]:
-    if isinstance(checked.base, NoBase):
-        yield _no_base_text(checked.base)
+    if isinstance(checked.base, NotCompared):
+        yield _not_compared_text(checked.base)
     yield from (
         f"{change_line(change)} [{state_text(change.state)}]" for change in checked.forbidden[:_CHANGES_SHOWN_MAX]
     )

@@ -34,15 +34,21 @@ _REFERENCE_SHOWN_MAX = 80
 
 
 class NamedCommit(NamedTuple):
-    """A commit that a reference names. `name` is the reference as given, `id` the full hash."""
+    """A commit that a reference names. `name` is the reference as given, `id` the full hash.
+
+    `description` says what the commit is, such as "the merge base with origin/main". It is empty for given references.
+    """
 
     name: str
     id: str
+    description: str = ""
 
     @property
     def label(self) -> str:
         """The commit in display form: `HEAD~3 (commit 1a2b3c4d5e6f)`."""
         short = f"commit {self.id[:12]}"
+        if self.description:
+            return f"{short}, {self.description}"
         return short if self.id.startswith(self.name) else f"{self.name} ({short})"
 
 

@@ -88,24 +88,24 @@ def run_snapshot_as(
 def rerun_with_head_tasks(
     store: StoreDir, head: BatchDir, batch: BatchDir, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
-    """Return a batch with the tree of `batch` and the tasks of `head`.
+    """Return a batch with the tree of `batch`, and with the tasks and the path restriction of `head`.
 
-    If the tasks are already equal, or both batches have the same snapshot, return `batch`. Raises ToolMismatch if this
-    installation would execute the tasks differently. Raises Stopped at a signal, and StoreError.
+    If `batch` already has these tasks and covers these paths, or if both batches have the same snapshot and it covers
+    these paths, return `batch`. Raises ToolMismatch if this installation would execute the tasks differently. Raises
+    Stopped at a signal, and StoreError.
     """
-    if have_equal_tasks(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
+    lacks_paths = batch.about.sources == head.about.sources and batch.about.paths not in ((), head.about.paths)
+    has_tasks = have_equal_tasks(batch.plan().tasks, head.plan().tasks)
+    if not lacks_paths and (has_tasks or batch.about.snapshot_id == head.about.snapshot_id):
         return batch
     checkout = Checkout(batch.about.commit, batch.about.is_clean)
+    scope = f"is restricted to {', '.join(map(display_path, batch.about.paths))}"
+    reason = f"batch {batch.id} {scope if lacks_paths else 'was made with different tasks'}"
     try:
-        listener.note(
-            f"batch {batch.id} was made with different tasks; re-analysing its files with the tasks of {head.id}"
-        )
+        listener.note(f"{reason}; re-analysing its files with the tasks of {head.id}")
         return run_snapshot_as(store, head, load_batch_snapshot(store, batch), execution, listener, checkout, batch)
     except ToolMismatch as error:
-        message = (
-            f"batch {batch.id} was made with different tasks, and its files cannot be re-analysed with the tasks of "
-            f"{head.id}: {error.message}"
-        )
+        message = f"{reason}, and its files cannot be re-analysed with the tasks of {head.id}: {error.message}"
         raise ToolMismatch(message, hint=error.hint) from error
 
 

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from codebatch.errors import CodebatchError, Stopped, StoreError, UnknownId
-from codebatch.git.ancestry import Repository, is_commit
+from codebatch.git.ancestry import Repository
 from codebatch.git.repository import GitError
 from codebatch.model.analysis.imports import is_import
 from codebatch.model.plan import Plan
-from codebatch.operations.gate.base_runs import has_ended, have_same_submodules, run_commit_as
-from codebatch.operations.history.branch_point import BranchPoint, find_branch_point
+from codebatch.operations.comparison.revisions import NamedCommit
+from codebatch.operations.gate.base_runs import has_ended, have_same_submodules, obtain_commit_batch
+from codebatch.operations.history.branch_point import NoBranchPoint, find_branch_point
 from codebatch.operations.history.checkouts import find_source_repository
+from codebatch.operations.history.ci_services import read_ci_change
 from codebatch.operations.history.newest_commit import is_in_repository
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.store.batches.batch_directory import BatchDir, iter_batches, load_batch_snapshot
+from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.store_directory import StoreDir
-
-_FIRST_RUN_REASON = "first run: the store has no other batch of this source"
 
 
 class ComparisonBase(NamedTuple):
@@ -37,103 +37,55 @@ class ComparisonBase(NamedTuple):
     change_begins: str | None = None
 
 
-class NoBase(NamedTuple):
-    """The reason why there is no base.
+class NotCompared(NamedTuple):
+    """The reason why a check compared nothing. Such a check has not passed.
 
-    `is_first` is set if the store has no other tree of this source, so there is nothing to compare with.
+    `has_no_base` is set if there is no base, or if nothing names it. Otherwise, a base exists but is missing, or the
+    batch has no files.
     """
 
     why: str
-    is_first: bool = False
+    has_no_base: bool = False
 
 
 def choose_base(
     store: StoreDir, head: BatchDir, execution: ExecutionSettings, listener: Listener, environment: Mapping[str, str]
-) -> ComparisonBase | NoBase:
+) -> ComparisonBase | NotCompared:
     """Return the base of a comparison with `head`: a batch with the same sources, paths and file patterns as `head`.
 
-    The first batch of a source usually has no base. In a pull request on GitHub, a base is searched for nevertheless:
-    if CI lost its cache, every change would pass otherwise. Raises StoreError, and Stopped at a signal while the base
-    is analysed.
+    In git, it is the batch of the commit at which the change begins. If there is none, the commit is analysed. Raises
+    StoreError, and Stopped at a signal while the base is analysed.
     """
     known = [batch for batch in iter_batches(store, listener.note) if _has_another_tree(batch, head)]
     comparable_batches = [batch for batch in known if batch.about.stat_cache in ("", head.about.stat_cache)]
     repository_and_directory = find_source_repository(head.about.sources)
-    repository = None if repository_and_directory is None else Repository(*repository_and_directory)
-    is_first = not known and (repository is None or not _was_run_elsewhere(store, head, repository))
-    if is_first and (repository is None or not environment.get("GITHUB_BASE_REF")):
-        return NoBase(_FIRST_RUN_REASON, is_first=True)
-    if repository is None:
+    if repository_and_directory is None:
         return _find_previous_batch(head, comparable_batches)
+    repository = Repository(*repository_and_directory)
+    analysed = {batch.about.commit for batch in known if batch.about.is_clean and not batch.about.for_comparison}
     try:
-        beginning = find_branch_point(head, repository, environment)
+        point = find_branch_point(head, repository, read_ci_change(environment), analysed)
     except GitError as error:
-        base: ComparisonBase | NoBase = NoBase(str(error))
-    else:
-        base = _find_base_at_commit(store, head, comparable_batches, repository, beginning, execution, listener)
-    return NoBase(f"{_FIRST_RUN_REASON}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
-
-
-def _was_run_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
-    """Return whether the store has a batch of this repository that was made in another directory.
-
-    CI can restore a cached store in another directory. A batch belongs to the repository if the repository has the
-    batch's commit. A shallow clone has few commits. There, a batch also belongs to it if `head` has more than half of
-    the batch's paths.
-    """
-    other_batches = [
-        batch
-        for batch in iter_batches(store)
-        if is_commit(batch.about.commit)
-        and batch.about.paths == head.about.paths
-        and batch.about.snapshot_id != head.about.snapshot_id
-    ]
-    if any(repository.find(batch.about.commit) is not None for batch in other_batches):
-        return True
-    if not other_batches or not repository.is_shallow:
-        return False
-    latest = {batch.about.sources: batch for batch in reversed(other_batches)}
-    paths = _batch_paths(store, head)
-    return any(
-        2 * len(paths & other_paths) > len(other_paths)
-        for other_paths in (_batch_paths(store, batch) for batch in latest.values())
-    )
-
-
-def _batch_paths(store: StoreDir, batch: BatchDir) -> set[bytes]:
+        return NotCompared(str(error), has_no_base=isinstance(error, NoBranchPoint))
+    commit = NamedCommit(point.commit, point.commit, point.description)
     try:
-        return {entry.path for entry in load_batch_snapshot(store, batch).entries}
-    except (StoreError, UnknownId):
-        return set()
-
-
-def _find_base_at_commit(
-    store: StoreDir,
-    head: BatchDir,
-    other_batches: list[BatchDir],
-    repository: Repository,
-    beginning: BranchPoint,
-    execution: ExecutionSettings,
-    listener: Listener,
-) -> ComparisonBase | NoBase:
-    candidates = _iter_nearest_batches(head, other_batches, repository, beginning.commit)
-    nearest = next((batch for batch in candidates if have_same_submodules(store, batch, head)), None)
-    description = f"commit {beginning.commit[:12]}, {beginning.description}"
-    if nearest is not None and nearest.about.commit == beginning.commit:
-        return ComparisonBase(nearest, f"batch of {description}")
-    try:
-        analysed = run_commit_as(store, head, beginning.commit, execution, listener, label=description)
-        return ComparisonBase(analysed, f"batch of {description}, analysed for this check")
+        batch = obtain_commit_batch(store, head, commit, execution, listener)
     except Stopped:
         raise
-    except (GitError, CodebatchError, OSError) as error:
-        why = f"{description}, cannot be analysed: {error}"
-    if nearest is None:
-        fetch = "; fetch more history: git fetch --deepen=1, or in actions/checkout set `fetch-depth: 2`"
-        return NoBase(why + (fetch if repository.is_shallow else ""))
-    return ComparisonBase(
-        nearest, f"batch of commit {nearest.about.commit[:12]}, the nearest available; {why}", beginning.commit
-    )
+    except CodebatchError as error:
+        nearest = _find_nearest_batch(store, head, comparable_batches, repository, point.commit)
+        if nearest is None:
+            return NotCompared(error.message + (f"; fetch it: {point.advice}" if point.advice else ""))
+        why = f"batch of commit {nearest.about.commit[:12]}, the nearest available; {error.message}"
+        return ComparisonBase(nearest, why, point.commit)
+    return ComparisonBase(batch, f"batch of {commit.label}")
+
+
+def _find_nearest_batch(
+    store: StoreDir, head: BatchDir, batches: list[BatchDir], repository: Repository, commit: str
+) -> BatchDir | None:
+    candidates = _iter_nearest_batches(head, batches, repository, commit)
+    return next((batch for batch in candidates if have_same_submodules(store, batch, head)), None)
 
 
 def _iter_nearest_batches(
@@ -158,7 +110,7 @@ def _iter_nearest_batches(
             yield from filter(lambda batch: _has_same_tasks(batch, plan), by_commit.get(ancestor, []))
 
 
-def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> ComparisonBase | NoBase:
+def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> ComparisonBase | NotCompared:
     """Return the previous finished batch with the sources, paths and pipeline of `head`.
 
     Outside of git, it is the base.
@@ -169,10 +121,11 @@ def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> Comparis
         if batch.about.pipeline == head.about.pipeline and batch.id < head.id and not batch.about.for_comparison
     )
     previous = next(filter(has_ended, comparable), None)
-    if previous is None:
-        return NoBase("no finished older batch has the same source, patterns and pipeline")
     is_in_git = any(map(is_in_repository, head.about.sources))
     why = "git is not available" if is_in_git else "the directory is not in a git repository"
+    if previous is None:
+        message = f"{why}, and no finished older batch has the same source, patterns and pipeline"
+        return NotCompared(message, has_no_base=True)
     return ComparisonBase(previous, f"the previous batch, because {why}")
 
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from codebatch.compare.conditions import (
     CONDITION_FORMS,
     DEFAULT_CONDITION,
@@ -35,16 +37,19 @@ from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.comparison.revisions import NamedCommit
 from codebatch.operations.gate.base_runs import obtain_commit_batch, rerun_with_head_tasks
-from codebatch.operations.gate.base_selection import ComparisonBase, NoBase, choose_base
+from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared, choose_base
 from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
 from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
+from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
+from codebatch.query.answers.numbers import metric_task
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
-from codebatch.query.completeness import check_kinds
+from codebatch.query.completeness import Completeness, check_kinds
 from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts
+from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
@@ -66,33 +71,39 @@ class CheckResult(NamedTuple):
     - `forbidden`: the changes that violate a condition.
     - `allowed`: new findings that violate no condition.
     - `counts`: the number of changes in each state.
+    - `completeness`: the completeness of HEAD. Files whose content the comparison could not read count as missing.
     - `outside_change`: the number of regressions that were ignored because the change under review did not touch their
       lines. Such regressions exist only if the base is older than the commit where the change begins.
     - `on_unchanged_lines`: the number of other regressions that `changed_lines` ignored, because their lines are the
       same as in the base.
+    - `not_judged`: the number of changes that would violate a condition, but may be older than the change: the base is
+      incomplete and has no result for them.
 
-    If there is no base, nothing is compared. `base` then is the reason, and all members except `head` are empty.
+    If nothing was compared, `base` is the reason, and all members except `head` are empty.
     """
 
     head: Batch
-    base: ComparisonBase | NoBase | BaselineReference
+    base: ComparisonBase | NotCompared | BaselineReference
     comparison: Comparison | None
     judged: Sequence[ConditionResult]
     forbidden: Sequence[Change]
     allowed: Sequence[Change]
     counts: Mapping[ChangeState, int]
+    completeness: Completeness
     outside_change: int = 0
     on_unchanged_lines: int = 0
+    not_judged: int = 0
 
     @property
     def is_compared(self) -> bool:
-        """Whether there was a base to compare with."""
-        return not isinstance(self.base, NoBase)
+        """Whether HEAD was compared with a base or a baseline."""
+        return not isinstance(self.base, NotCompared)
 
     @property
     def has_passed(self) -> bool:
-        """Whether no condition is violated."""
-        return all(result.verdict == "passed" for result in self.judged)
+        """Whether HEAD was compared completely, and no condition is violated."""
+        is_judged = self.is_compared and self.completeness.is_complete and not self.not_judged
+        return is_judged and all(result.verdict == "passed" for result in self.judged)
 
 
 class GateChecker(NamedTuple):
@@ -122,18 +133,20 @@ class GateChecker(NamedTuple):
         is given and the latest run is restricted to paths and of another tree. Raises TaskNotRun if no task of HEAD can
         have findings. Raises InvalidInput, UnknownId, Stopped or StoreError.
         """
-        newer = self._open_head(head)
+        newer, commit = self._open_head(head)
         store, batch = newer.question.store, newer.question.batch
+        if nothing := _find_nothing_read(newer):
+            return CheckResult(newer, nothing, None, (), (), (), {}, newer.completeness)
         check_kinds(lambda: newer.question.catalogue, newer.question.records, ("diagnostic",))
         for condition in conditions:
             _check_metric(newer, condition.metric)
         chosen_base = (
-            self._find_named_base(base, batch)
+            self._find_named_base(base, batch, commit)
             if base is not None
             else choose_base(store, batch, self.execution, self.listener, self.environment)
         )
-        if isinstance(chosen_base, NoBase):
-            return CheckResult(newer, chosen_base, None, (), (), (), {})
+        if isinstance(chosen_base, NotCompared):
+            return CheckResult(newer, chosen_base, None, (), (), (), {}, newer.completeness)
         chosen_base = self._rerun_base(store, batch, chosen_base)
         kinds = dict.fromkeys(("diagnostic", *(parsed_condition.kind for parsed_condition in conditions)))
         comparison = newer.compare(self.store.batch(chosen_base.batch.id, partial=True), kind=tuple(kinds))
@@ -142,7 +155,15 @@ class GateChecker(NamedTuple):
         )
         verdicts = evaluate_conditions(conditions, filter(lines, comparison.differences()))
         return CheckResult(
-            newer, chosen_base, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
+            newer,
+            chosen_base,
+            comparison,
+            *verdicts,
+            comparison.counts,
+            _with_lost_files(newer.completeness, comparison),
+            lines.not_of_change,
+            lines.on_other_lines,
+            0 if self.allow_incomparable else _count_not_judged(conditions, comparison),
         )
 
     def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> CheckResult:
@@ -162,8 +183,10 @@ class GateChecker(NamedTuple):
             )
             raise InvalidInput(note, hint="compare with a batch: codebatch check BASE")
         entries = read_baseline(path)
-        newer = self._open_head(head)
+        newer, _ = self._open_head(head)
         ignore_baseline_file(newer, path)
+        if nothing := _find_nothing_read(newer):
+            return CheckResult(newer, nothing, None, (), (), (), {}, newer.completeness)
         answer, difference = diff_baseline(newer, entries)
         verdicts = evaluate_conditions(conditions, (Change("new", None, condition) for condition in difference.new))
         known = len(answer.result.findings) - len(difference.new)
@@ -173,20 +196,29 @@ class GateChecker(NamedTuple):
         base = BaselineReference(
             f"{count_text(len(entries), 'finding')} in the baseline {display_path(os.fsencode(path))}"
         )
-        return CheckResult(newer, base, None, *verdicts, counts)
+        return CheckResult(newer, base, None, *verdicts, counts, newer.completeness)
 
-    def _open_head(self, reference: str | None) -> Batch:
+    def _open_head(self, reference: str | None) -> tuple[Batch, str]:
+        """Return HEAD and its commit. The commit is empty if it is unknown, or if there are uncommitted changes."""
         if reference is None:
             head = self.store.batch(partial=True)
             _refuse_newer_part(self.store.store, head.question.batch)
-            return head
-        side = name_revision(self.store, reference)
-        if isinstance(side, Batch):
-            return side
-        return open_commit(self.store, side, self.store.batch(partial=True).question.batch, self._run_commit)
+            _refuse_other_commit(head)
+        else:
+            side = name_revision(self.store, reference)
+            if isinstance(side, NamedCommit):
+                latest = self.store.batch(partial=True).question.batch
+                return open_commit(self.store, side, latest, self._run_commit), side.id
+            head = side
+        about = head.question.batch.about
+        return head, about.commit if about.is_clean else ""
 
-    def _find_named_base(self, reference: str, head: BatchDir) -> ComparisonBase:
+    def _find_named_base(self, reference: str, head: BatchDir, commit: str) -> ComparisonBase | NotCompared:
         side = name_revision(self.store, reference)
+        if side.id in (head.id, commit):
+            return NotCompared(
+                f"BASE ({reference}) and HEAD are the same {'batch' if side.id == head.id else 'commit'}"
+            )
         if isinstance(side, Batch):
             return ComparisonBase(side.question.batch, "given on the command line")
         return ComparisonBase(
@@ -212,6 +244,15 @@ class GateChecker(NamedTuple):
         return ComparisonBase(reanalysed, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
 
 
+def _find_nothing_read(head: Batch) -> NotCompared | None:
+    """Return the reason why a check of a batch would judge nothing, or None if the batch has files."""
+    batch = head.question.batch
+    if batch.about.items:
+        return None
+    scope = f" in {', '.join(map(display_path, batch.about.paths))}" if batch.about.paths else ""
+    return NotCompared(f"batch {batch.id} has no files{scope}, so nothing was checked")
+
+
 def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
     """Raise BatchIncomplete if `head`, which covers the whole project, is outdated.
 
@@ -227,6 +268,16 @@ def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
     )
     hint = f"run the whole project: codebatch run {shlex.quote(display_path(latest.about.project_root))}"
     raise BatchIncomplete(message, hint=hint)
+
+
+def _refuse_other_commit(head: Batch) -> None:
+    """Raise BatchIncomplete if the work tree has another commit than the latest batch, and other files."""
+    about = head.question.batch.about
+    commit = find_commit(about.sources)
+    if commit in ("", about.commit) or not about.commit or not head.question.is_stale:
+        return
+    message = f"the latest batch is of commit {about.commit[:12]}, but the work tree has commit {commit[:12]}"
+    raise BatchIncomplete(message, hint=f"run: codebatch run {shlex.quote(display_path(about.project_root))}")
 
 
 def check(
@@ -246,7 +297,7 @@ def check(
     If neither `base` nor `baseline` is given, the base is chosen as in `codebatch check`. If the base or HEAD is a
     commit without a batch, the commit is analysed first.
 
-    `CheckResult.head.completeness` shows how complete HEAD is. If there is no base, `CheckResult.is_compared` is False.
+    `CheckResult.completeness` shows how complete HEAD is. If there is no base, `CheckResult.is_compared` is False.
 
     Raises InvalidInput, UnknownId, BatchIncomplete, Stopped or StoreError.
     """
@@ -292,8 +343,23 @@ class _ChangeFilter:
         )
 
 
+def _with_lost_files(head: Completeness, comparison: Comparison) -> Completeness:
+    return msgspec.structs.replace(head, lost=head.lost + len(comparison.trees.lost))
+
+
+def _count_not_judged(conditions: Sequence[Condition], comparison: Comparison) -> int:
+    """Return the number of changes that may violate a condition, but for which an incomplete base has no result."""
+    if comparison.old.is_complete:
+        return 0
+    changes = (change for change in comparison.differences({"not_comparable"}) if change.old is None)
+    return len(evaluate_conditions(conditions, (change._replace(state="new") for change in changes)).forbidden)
+
+
 def _check_metric(batch: Batch, metric: str) -> None:
     """Raise InvalidInput if a batch does not have a metric: a condition on the metric could never be violated."""
+    task = metric_task(metric)
+    if metric in _KNOWN_METRICS and task not in batch.question.records.task_names:
+        raise task_not_run_error(f"the batch has no metric {metric!r}: it did not run the task {task}", (task,))
     if metric in ("", *_KNOWN_METRICS) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
     known = [name for name, _ in batch.stats("metric", kind="metric").result.counts]

@@ -14,7 +14,10 @@ from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.line_prefilter import lines_with_marks
 from codebatch.query.sources.records import BatchRecords
 
-TASK_BY_METRIC = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
+_TASK_BY_METRIC = {
+    **dict.fromkeys(("dependencies", "dependents", "cycle"), "dependencies"),
+    **dict.fromkeys(("duplicated_lines", "duplicated_blocks"), "duplicates"),
+}
 """For each metric that `analyze` does not compute, the task that computes it."""
 _ANALYZE_TASK = "analyze"
 
@@ -38,7 +41,7 @@ def _metric_decoder() -> msgspec.json.Decoder[MetricValue]:
 
 def metric_task(metric: str) -> str:
     """Return the name of the task that computes a metric."""
-    return TASK_BY_METRIC.get(metric, _ANALYZE_TASK)
+    return _TASK_BY_METRIC.get(metric, _ANALYZE_TASK)
 
 
 def read_file_metrics(records: BatchRecords, metrics: Collection[str]) -> dict[str, dict[bytes, int]]:

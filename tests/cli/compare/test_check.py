@@ -17,14 +17,17 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
     """Outside of git, the previous batch is the base."""
     write(codebatch.directory / "a.py", "import os\n")
     codebatch("run", ".", "-q")
-    first = codebatch("check", "--json")
-    assert (first.json["base"], first.json["passed"], first.json["conditions"]) == (None, True, [])
+    first = codebatch("check", "--json", status=3)
+    assert (first.json["base"], first.json["passed"], first.json["conditions"]) == (None, False, [])
     assert first.json["compared"] is False
     nothing = (
-        "no base to compare with (first run: the store has no other batch of this source): no finding is treated as new"
+        "not compared: the directory is not in a git repository, "
+        "and no finished older batch has the same source, patterns and pipeline"
     )
-    assert first.notes == f"{nothing}\n"
-    assert codebatch("check", "-q").lines == [nothing]
+    assert first.notes.startswith(f"{nothing}\nthe check has not passed: name the base with ")
+    assert codebatch("check", "-q", status=3).lines == [nothing]
+    allowed = codebatch("check", "--allow-no-base", "--json")
+    assert (allowed.json["passed"], allowed.json["compared"], allowed.notes) == (False, False, f"{nothing}\n")
 
     write(codebatch.directory / "b\x1b.py", "def f(:\n")
     codebatch("run", ".", "-q")
@@ -41,7 +44,9 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
     answer = codebatch("--json", "check", status=1).json
     assert (answer["passed"], answer["counts"]["new"]) == (False, 1)
     assert [row["code"] for row in answer["forbidden"]] == ["syntax-error"]
-    assert codebatch("check", "latest", "latest").lines[-1] == "2 unchanged"
+    itself = codebatch("check", "latest", "latest", "--allow-no-base", status=3)
+    assert itself.lines == ["not compared: BASE (latest) and HEAD are the same batch"]
+    assert "--allow-no-base" not in itself.notes
 
     assert "one of: new-error, " in codebatch("check", "--fail-on", "newest", "--json", status=2).error["hint"]
     assert codebatch("check", "no-such", "--json", status=2).error["code"] == "unknown_id"
@@ -53,7 +58,7 @@ def test_check_rejects_a_run_of_a_subdirectory_as_head(codebatch: CommandLine) -
     codebatch("init")
     codebatch("run", ".", "-q")
     codebatch("run", "src", "-q")
-    codebatch("check", status=0)
+    codebatch("check", "--allow-no-base", status=0)
     write(codebatch.directory / "src/b.py", "def f(:\n")
     src = codebatch.directory / "src"
     codebatch("run", "-q", cwd=src)
@@ -178,20 +183,49 @@ def test_check_limits_long_lists_and_counts_the_omitted_findings(codebatch: Comm
     assert len(codebatch(*words[1:], status=1).json["forbidden"]) == 52
 
 
+def test_batch_without_files_is_not_compared(codebatch: CommandLine) -> None:
+    """A check that read nothing has not passed, whatever the base."""
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q", "--exclude", "known")
+    codebatch("baseline", "create", "known")
+    (codebatch.directory / "a.py").unlink()
+    codebatch("run", ".", "-q", "--exclude", "known", "--allow-empty")
+    for arguments in ((), ("latest~1",), ("--baseline", "known")):
+        ended = codebatch("check", *arguments, "--allow-no-base", status=3)
+        (line,) = ended.lines
+        assert line.endswith("has no files, so nothing was checked")
+        answer = codebatch("check", *arguments, "--json", status=3).json
+        assert (answer["passed"], answer["compared"], answer["list_command"]) == (False, False, None)
+
+
+def test_findings_without_a_result_in_the_base_are_not_judged(codebatch: CommandLine) -> None:
+    """Such findings may be older than the change, so the check neither passes nor fails."""
+    write(codebatch.directory / "a.py", "import os\n")
+    snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
+    base = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    write(codebatch.directory / "a.py", "import os, sys\n")
+    codebatch("run", ".", "-q")
+    ended = codebatch("check", base, "--fail-on", "new", status=3)
+    assert "incomplete: 2 changes cannot be judged, because the base has no result for the files\n" in ended.notes
+    answer = codebatch("check", base, "--fail-on", "new", "--json", status=3).json
+    assert (answer["passed"], answer["compared"], answer["not_judged"]) == (False, True, 2)
+    assert codebatch("check", base, "--json").json["passed"] is True, "warnings do not matter here"
+    assert codebatch("check", base, "--fail-on", "new", "--allow-incomparable", "--json").json["passed"] is True
+
+
 def test_github_job_warns_that_nothing_was_compared(codebatch: CommandLine) -> None:
     """The annotation is on standard output, but with --json it is on standard error. Newlines and `%` are escaped."""
     job = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
-    nothing = (
-        "no base to compare with (first run: the store has no other batch of this source): no finding is treated as new"
-    )
-    warning = f"::warning title=codebatch check::{nothing}"
-    assert job("check", "-q").lines == [warning, nothing]
-    ended = job("check", "--json")
-    assert (ended.json["compared"], warning in ended.notes.splitlines()) == (False, True)
-    assert "::" not in codebatch("check").text
-    assert "::" not in CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "false"})("check").text
+    allowed = job("check", "-q", "--allow-no-base").lines
+    assert allowed[0] == f"::warning title=codebatch check::{allowed[1]}"
+    assert allowed[1].startswith("not compared: ")
+    ended = job("check", "--json", status=3)
+    error = f"::error title=codebatch check::{allowed[1]}"
+    assert (ended.json["compared"], error in ended.notes.splitlines()) == (False, True)
+    assert "::" not in codebatch("check", status=3).text
+    assert "::" not in CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "false"})("check", status=3).text
     codebatch("baseline", "create", "known.jsonl")
     assert "::" not in job("check", "--baseline", "known.jsonl").text
 
@@ -205,10 +239,9 @@ def test_github_job_that_fails_without_a_base_is_annotated(codebatch: CommandLin
     job("run", ".", "-q")
     git(job.directory, "checkout", "-q", "HEAD~1")
     job("run", ".", "-q")
-    ended = job("check", status=3)
-    (line,) = ended.lines
-    assert line.startswith(
-        "::warning title=codebatch check::no base to compare with (origin/x%25%0A is not in this clone; "
-    )
-    assert job("check", "--json", status=3).stdout == b""
-    assert job("check", "--no-base-ok").lines[0] == line
+    annotation, line = job("check", status=3).lines
+    message = "branch x%25%0A, into which the change will be merged, is not in this clone; fetch it: "
+    assert annotation.startswith(f"::error title=codebatch check::not compared: {message}")
+    assert line.startswith("not compared: ")
+    assert job("check", "--json", status=3).json["passed"] is False
+    assert job("check", "--allow-no-base", status=3).lines[0] == annotation, "the base is named, but missing"

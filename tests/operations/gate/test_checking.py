@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import codebatch
-from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
-from codebatch.operations.gate.base_selection import ComparisonBase, NoBase
+from codebatch.errors import BatchIncomplete, InvalidInput, TaskNotRun, ToolMismatch
+from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.baselines import read_baseline
 from codebatch.operations.gate.quality_gate import CheckResult
-from tests.support.git_project import Project
+from tests.support.git_project import Project, leave_ci
 from tests.support.git_repositories import DAY, NOW, git, make_repository
-from tests.support.inline_workers import inline, run
+from tests.support.inline_workers import inline
 
 pytestmark = pytest.mark.slow
 
@@ -60,12 +61,80 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_first_batch_of_a_source_has_no_base(project: Project) -> None:
+def test_first_run_analyses_the_merge_base(project: Project) -> None:
+    """A CI job without a cached store must not pass every change."""
+    project.commit({"b.py": _SYNTAX_ERROR})
     project.run()
     checked = project.check()
-    assert isinstance(checked.base, NoBase)
-    assert checked.base.is_first
-    assert checked.has_passed
+    assert _base(checked).why.endswith("the merge base with origin/HEAD")
+    assert _new_findings(checked) == [("b.py", "syntax-error")]
+    assert not checked.has_passed
+
+
+def test_check_without_a_base_has_not_passed(tmp_path: Path) -> None:
+    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    project.run()
+    checked = project.check()
+    assert isinstance(checked.base, NotCompared)
+    assert (checked.base.has_no_base, checked.is_compared, checked.has_passed) == (True, False, False)
+    assert checked.base.why.endswith("is the first commit")
+
+
+@pytest.mark.parametrize("reference", ["latest", "HEAD", "main"])
+def test_comparison_of_head_with_itself_has_not_passed(
+    project: Project, reference: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CI job that names its own commit as the base would pass every change."""
+    monkeypatch.chdir(project.tree)
+    project.run()
+    checked = project.check(base=reference)
+    assert isinstance(checked.base, NotCompared)
+    assert (checked.base.has_no_base, checked.has_passed) == (False, False)
+    project.write({"b.py": _SYNTAX_ERROR})
+    project.run()
+    assert project.check(base="HEAD").judged[0].violations == 1
+
+
+def test_equal_trees_of_two_commits_are_compared(project: Project) -> None:
+    project.commit({})
+    project.run()
+    assert project.check().has_passed
+
+
+def test_batch_of_another_commit_than_the_tree_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CI job that restores a store and forgets to run would judge an older commit."""
+    monkeypatch.chdir(project.tree)
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    with pytest.raises(BatchIncomplete, match=r"the latest batch is of commit .*, but the work tree has commit"):
+        project.check()
+    assert project.check(head="latest", base="main~1").is_compared
+    # A commit of exactly the analysed files needs no new run.
+    project.run()
+    git(project.tree, "commit", "-q", "--amend", "-m", "n")
+    assert not project.check().has_passed
+
+
+def test_restricted_base_is_analysed_with_the_paths_of_head(project: Project) -> None:
+    """Otherwise, new findings in other files would not be comparable, and the check would pass."""
+    project.commit({"src/a.py": b"x = 1\n"})
+    restricted = project.run(path="src")
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check(base=restricted.id)
+    assert _base(checked).batch.about.paths == ()
+    assert _new_findings(checked) == [("b.py", "syntax-error")]
+
+
+def test_condition_on_a_metric_needs_its_task(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the task, no value can exceed the limit."""
+    monkeypatch.chdir(project.tree)
+    project.write({"codebatch.toml": b'[pipelines.mine]\ntasks = ["parse", "analyze"]\n'})
+    project.run(pipeline="mine")
+    project.check("metric:complexity>3", base="main~1")
+    for metric in ("cycle", "duplicated_lines", "dependents"):
+        with pytest.raises(TaskNotRun, match=f"no metric '{metric}'"):
+            project.check(f"metric:{metric}>0", base="main~1")
 
 
 def test_gate_compares_with_the_merge_base_and_reports_only_new_findings(project: Project) -> None:
@@ -158,8 +227,8 @@ def test_github_merge_commit_is_compared_with_its_first_parent(project: Project)
     github_environment = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
     assert _base(project.check(environment=github_environment)).batch.id == first.id
     without = project.check(environment={"GITHUB_BASE_REF": "main"})
-    assert isinstance(without.base, NoBase)
-    assert not without.base.is_first
+    assert isinstance(without.base, NotCompared)
+    assert not without.base.has_no_base
     assert "fetch-depth: 0" in without.base.why
 
 
@@ -255,8 +324,8 @@ def test_unknown_commit_is_not_a_base(project: Project) -> None:
     (project.tree / ".git").rename(project.tree.with_name("gone"))
     (other / ".git").rename(project.tree / ".git")
     checked = project.check()
-    assert isinstance(checked.base, NoBase)
-    assert not checked.base.is_first
+    assert isinstance(checked.base, NotCompared)
+    assert not checked.has_passed
 
 
 def test_check_is_available_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,10 +333,10 @@ def test_check_is_available_from_python(project: Project, monkeypatch: pytest.Mo
     project.commit({"b.py": _SYNTAX_ERROR})
     project.run()
     monkeypatch.chdir(project.tree)
-    for name in ("GITHUB_REF", "GITHUB_BASE_REF"):
-        monkeypatch.delenv(name, raising=False)
+    leave_ci(monkeypatch)
     assert not codebatch.check(store=project.store).has_passed
-    assert codebatch.check("latest", store=project.store, fail_on=["new"]).has_passed
+    assert codebatch.check("main~1", store=project.store, fail_on=["severity-raised"]).has_passed
+    assert not codebatch.check("latest", store=project.store, fail_on=["new"]).has_passed
     with pytest.raises(InvalidInput, match="`baseline` replaces the base batch"):
         codebatch.check("latest", store=project.store, baseline="known.jsonl")
     with pytest.raises(InvalidInput, match="is not a condition"):
@@ -313,50 +382,34 @@ def test_gate_reports_new_findings_with_a_store_of_another_clone(project: Projec
 
 
 def test_store_of_another_clone_does_not_pass_a_shallow_clone(project: Project, tmp_path: Path) -> None:
-    """None of the commits of its batches exist here, so the paths of their files tell which project they belong to."""
     project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{project.tree}", "shallow")
-    full, project.tree = project.tree, tmp_path / "shallow"
+    project.tree = tmp_path / "shallow"
     project.run()
     checked = project.check(environment={"GITHUB_BASE_REF": "main"})
-    assert isinstance(checked.base, NoBase)
-    assert not checked.base.is_first
+    assert isinstance(checked.base, NotCompared)
+    assert not checked.base.has_no_base
     (fetch,) = re.findall(r"fetch it: git (.*), or in", checked.base.why)
-    git(project.tree, *fetch.split())
+    git(project.tree, *shlex.split(fetch))
     assert _new_findings(project.check(environment={"GITHUB_BASE_REF": "main"})) == [("b.py", "syntax-error")]
-    project.tree, project.store = full, tmp_path / "other-store"
-    make_repository(tmp_path / "z", [(NOW, {b"a.py": b"", b"x.py": b"", b"y.py": b""})])
-    git(tmp_path / "z", "reset", "-q", "--hard")
-    run(tmp_path / "z", project.store)
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{full}", "first")
-    project.tree = tmp_path / "first"
-    project.run()
-    checked = project.check()
-    assert isinstance(checked.base, NoBase)
-    assert checked.base.is_first, "a batch of another project, which shares one path, was used"
 
 
-def test_pull_request_is_compared_without_a_cached_store(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize("depth", [1, 2])
+def test_pull_request_is_compared_without_a_cached_store(project: Project, tmp_path: Path, depth: int) -> None:
     """Simulate GitHub: a clone of the merge commit with depth 2 or 1, and a store without other batches."""
     project.commit({"b.py": _SYNTAX_ERROR})
     git(project.tree, "checkout", "-q", "-B", "merge", "main")
     git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
     merge, full = git(project.tree, "rev-parse", "HEAD"), project.tree
     pull_request = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
-    checked = {}
-    for depth in (1, 2):
-        project.tree, project.store = tmp_path / f"clone{depth}", tmp_path / f"store{depth}"
-        git(tmp_path, "clone", "-q", f"--depth={depth}", "--branch=merge", f"file://{full}", project.tree.name)
-        project.run()
-        checked[depth] = project.check(environment=pull_request)
-        assert isinstance(project.check(environment={}).base, NoBase) is (depth == 1)
-    assert _new_findings(checked[2]) == [("b.py", "syntax-error")]
-    base = checked[1].base
-    assert isinstance(base, NoBase)
-    assert (base.is_first, checked[1].is_compared, checked[1].has_passed) == (True, False, True)
-    assert base.why.startswith("first run: the store has no other batch of this source; commit ")
-    assert "in actions/checkout set `fetch-depth: 2`" in base.why
-    branch = project.check(environment={"GITHUB_BASE_REF": "other"}).base
-    assert isinstance(branch, NoBase)
-    assert "`fetch-depth: 0`" in branch.why
+    project.tree, project.store = tmp_path / "clone", tmp_path / "store"
+    git(tmp_path, "clone", "-q", f"--depth={depth}", "--branch=merge", f"file://{full}", "clone")
+    project.run()
+    checked = project.check(environment=pull_request)
+    if depth == 2:
+        assert _new_findings(checked) == [("b.py", "syntax-error")]
+        return
+    assert isinstance(checked.base, NotCompared)
+    assert (checked.base.has_no_base, checked.is_compared, checked.has_passed) == (False, False, False)
+    assert "in actions/checkout set `fetch-depth: 2`" in checked.base.why

@@ -1,0 +1,1 @@
+"""Tests of the quality gate: its base, what CI services state, and baselines."""
