@@ -129,7 +129,7 @@ def test_readme_shows_steps_of_the_documented_ci_job() -> None:
     )
     assert steps
     assert job.endswith(steps)
-    assert "fetch-depth: 2" in job
+    assert "fetch-depth: 0" in job
 
 
 def test_every_page_is_a_help_topic() -> None:
