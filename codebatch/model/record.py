@@ -264,7 +264,7 @@ class Fingerprints(BaseRecord, frozen=True, kw_only=True, tag="fingerprints"):
     - `hashes`: 4 bytes for each window of code lines.
     - `gaps`: one byte for each window: the number of code lines since the previous window.
     - `comments`: lengths in bytes, 4 bytes for each number: of the code before the first comment, of this comment, of
-      the code before the next comment, and so on.
+      the code before the next comment, and so on. Imports and other text that is left out count as comments.
 
     The file workers/TASKS.md, section "Duplicates", defines the hashes.
     """

@@ -147,6 +147,12 @@ def test_unknown_metrics_are_omitted(path: str, content: bytes, expected: dict[s
         ("a.vue", "<template>\n<!-- a\n\nb -->\n</template>\n", (2, 3, 0)),
         ("highlights.scm", "; a\n(b) @c ; d\n", (1, 1, 0)),
         ("a.blade.php", "{{-- a\n\nb --}}\n<p>{{ $x }}</p>\n", (1, 3, 0)),
+        # A first line with `#!` is a comment, an attribute in Rust is not.
+        ("a.js", "#!/usr/bin/env node\nf()\n#!x\n", (2, 1, 0)),
+        ("a.php", "#!/usr/bin/php\n<?php\n", (1, 1, 0)),
+        ("a.lua", "#!/usr/bin/env -S lua\n", (0, 1, 0)),
+        ("a.hs", "#!/usr/bin/env stack\nx = 1\n", (1, 1, 0)),
+        ("a.rs", "#![allow(a)]\nfn f() {}\n", (2, 0, 0)),
         # Prose has no comments, and neither has a language without comments.
         ("a.md", "# a\n<!-- b -->\n", (2, 0, 0)),
         ("a.csv", "# a\n\n", (1, 0, 1)),

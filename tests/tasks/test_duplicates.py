@@ -270,6 +270,61 @@ def test_non_production_files_have_no_fingerprints(path: str, content: str, tmp_
     assert not any(isinstance(record, Fingerprints) for record in records)
 
 
+# Imports in all forms, as templates of which each number makes others, and code that contains an import.
+_IMPORTS = [
+    ("a.py", "import a{0}\nfrom b{0} import (\n    c{0},\n    d as e{0},\n)\nfrom .f{0} import *\n", ""),
+    ("a.js", "import a{0} from 'a{0}';\nimport {{\n  b{0},\n}} from './b{0}';\nimport './c{0}';\n", ""),
+    ("a.js", "const a{0} = require('a{0}');\nvar {{\n  b{0},\n}} = require('b{0}'), c{0} = require('c{0}').d;\n", ""),
+    ("a.js", "module.exports.a{0} = require('./a{0}');\nconst b{0} = __importStar(require('b{0}'));\n", ""),
+    (
+        "a.ts",
+        "export * from './a{0}';\nexport {{\n  type B{0},\n}} from './b{0}';\nimport c{0} = require('c{0}');\n",
+        "",
+    ),
+    ("a.c", '#include <a{0}.h>\n#ifdef B{0}\n#  include "b{0}.h" /* c */\n#else\n# include <d{0}.h>\n#endif\n', ""),
+    ("a.go", 'import (\n\t"a{0}"\n\tb{0} "c/d{0}"\n)\n', "package a\n"),
+    ("a.rs", "use a{0}::b;\npub use c{0}::{{\n    d,\n    e{0}::f,\n}};\nmod g{0};\nextern crate h{0};\n", ""),
+    ("A.java", "import a{0}.b.C;\nimport static d{0}.E.*;\n", ""),
+    ("a.cs", "using A{0}.B;\nglobal using static C{0};\nusing D{0} = E.F;\n", ""),
+    ("a.kt", "import a{0}.b\nimport c{0}.d as e\n", ""),
+    ("a.scala", "import a{0}.b\nimport c{0}.{{\n  d,\n  e => f\n}}\n", ""),
+    ("a.swift", "import A{0}\n@testable import B{0}\n", ""),
+    ("a.php", "use A{0}\\B;\nuse C\\{{\n  D{0},\n  E\n}};\nrequire_once __DIR__ . '/f{0}.php';\n", "<?php\n"),
+    ("a.rb", "require 'a{0}'\nrequire_relative('b{0}') unless C\nautoload :D{0}, 'd{0}'\n", ""),
+    ("a.lua", "local a{0} = require('a{0}')\nlocal b{0} = require 'b{0}'.c\nM.d{0} = require \"d{0}\"\n", ""),
+    ("a.sh", "source ./a{0}\n. b{0}/c\n", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "imports", "head"), _IMPORTS)
+def test_imports_are_no_duplicates(path: str, imports: str, head: str) -> None:
+    content = head + "".join(imports.format(number) for number in range(40))
+    assert not list(fingerprinted([source(path, content)]))
+
+
+def test_lines_between_imports_are_compared() -> None:
+    block = python(range(11)).splitlines()
+    first, second = (f"import x{name}\n".join(f"{line}\n" for line in block) for name in "ab")
+    records = duplicates({"a.py": first, "b.py": second})
+    assert [(block.line, block.end_line, block.lines) for block in blocks(records["a.py"])] == [(1, 22, 11)]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.py", "def f{0}(): import a{0}\n"),
+        ("a.js", "const a{0} = require('a{0}')(b);\n"),
+        ("a.js", "const a{0} = () => require('a{0}');\n"),
+        ("a.lua", "local a{0} = f(require('a{0}'))\n"),
+        ("a.c", "#ifdef A{0}\n#include <a{0}.h>\nint a{0};\n#endif\n"),
+        ("a.c", "#if A{0}\n#endif\n"),
+        ("a.ts", "export {{ a{0} }};\n"),
+    ],
+)
+def test_code_with_an_import_can_be_a_duplicate(path: str, line: str) -> None:
+    assert list(fingerprinted([source(path, "".join(line.format(number) for number in range(40)))]))
+
+
 def test_fingerprints_are_the_last_record_and_shared_by_equal_lines(tmp_path: Path) -> None:
     run = created("analyze", tmp_path).run_file
     contents = [python([*range(start, start + 30), *range(10)]) for start in range(90, 400, 31)]

@@ -16,17 +16,17 @@ Python code.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import compress, islice
 from operator import lt
 from zlib import adler32, crc32
 
-from tree_sitter import Node
-
 from codebatch.model.record import Fingerprints
 from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, remove_comments
 from codebatch_workers.duplicates.excluded_code import inline_tests, is_translation
+from codebatch_workers.duplicates.import_statements import import_spans
+from codebatch_workers.syntax.comments import shebang_end
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
@@ -51,7 +51,7 @@ def make_fingerprints(file: SourceFile) -> Fingerprints | None:
     - generated and vendored files, migrations, data and translations
     - files with fewer than LINES_MIN code lines
 
-    Tests in a file with other code are removed like comments.
+    Imports, and tests in a file with other code, are removed like comments.
     """
     if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _CLASSES_WITHOUT_FINGERPRINTS:
         return None
@@ -59,13 +59,9 @@ def make_fingerprints(file: SourceFile) -> Fingerprints | None:
         return None
     if len(file.utf8) > FINGERPRINTED_BYTES_MAX:
         return None
-    tests = inline_tests(file)
-    cut = (
-        _alternating_lengths(merge(file.captures.get("comment", ()), tests, key=_start_byte))
-        if tests
-        else file.derived(comment_gaps)
-    )
-    lines = _strip_white_space(remove_comments(file.utf8, cut)) if tests else file.derived(code_lines_without_space)
+    excluded = sorted([*import_spans(file), *((node.start_byte, node.end_byte) for node in inline_tests(file))])
+    cut = _alternating_lengths(merge(_comment_spans(file), excluded)) if excluded else file.derived(comment_gaps)
+    lines = _strip_white_space(remove_comments(file.utf8, cut)) if excluded else file.derived(code_lines_without_space)
     if len(lines) < LINES_MIN:
         return None
     hashes, gaps = _choose_grams(lines)
@@ -89,18 +85,22 @@ def code_without_comments(file: SourceFile) -> bytes:
 
 def comment_gaps(file: SourceFile) -> list[int]:
     """Return the locations of comments: alternating lengths in bytes of code and of comments, code first."""
-    return _alternating_lengths(file.captures.get("comment", ()))
+    return _alternating_lengths(_comment_spans(file))
 
 
-def _start_byte(node: Node) -> int:
-    return node.start_byte
+def _comment_spans(file: SourceFile) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of comments, ascending. A first line with `#!` is a comment in every language."""
+    shebang = shebang_end(file.utf8)
+    if shebang:
+        yield 0, shebang
+    for node in file.captures.get("comment", ()):
+        yield node.start_byte, node.end_byte
 
 
-def _alternating_lengths(comments: Iterable[Node]) -> list[int]:
+def _alternating_lengths(spans: Iterable[tuple[int, int]]) -> list[int]:
     gaps: list[int] = []
     position = 0
-    for node in comments:
-        start, end = node.start_byte, node.end_byte
+    for start, end in spans:
         if start < position:
             continue  # Rust's documentation comments contain nested comment nodes.
         gaps += (start - position, end - start)

@@ -75,6 +75,18 @@ _EMBEDDED_LANGUAGES = {
 }
 
 
+_SHEBANG = re.compile(rb"#!(?![ \t]*\[)[^\n]*")
+
+
+def shebang_end(utf8: bytes) -> int:
+    """Return the offset of the end of the first line if it begins with `#!`, otherwise 0.
+
+    `#![a]` is an attribute in Rust.
+    """
+    match = _SHEBANG.match(utf8)
+    return match.end() if match is not None else 0
+
+
 def comment_predicate(file: SourceFile) -> CommentPredicate:
     """Return a function that returns whether an offset in the file's `utf8` is in a comment."""
     tree = file.tree
@@ -103,14 +115,16 @@ def _tree_comment_predicate(file: SourceFile, tree: Tree) -> CommentPredicate:
 
 
 def comment_spans(text: bytes, language: str) -> list[tuple[int, int]]:
-    """Return the ranges of comments in a text, found by the pattern of the language.
+    """Return the ranges of comments in a text, found by the pattern of the language, if there is one.
 
-    If no pattern exists for the language, the list is empty.
+    A first line with `#!` is a comment in every language.
     """
+    shebang = shebang_end(text)
+    spans = [(0, shebang)] if shebang else []
     pattern = _comment_pattern(language)
-    if pattern is None:
-        return []
-    return [match.span() for match in pattern.finditer(text) if match.lastgroup == "comment"]
+    if pattern is not None:
+        spans += [match.span() for match in pattern.finditer(text, shebang) if match.lastgroup == "comment"]
+    return spans
 
 
 def _text_comment_predicate(text: bytes, language: str) -> CommentPredicate:
