@@ -55,6 +55,18 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     assert capfd.readouterr() == ("", "")
 
 
+def test_seconds_of_a_run_cover_all_its_phases(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each phase takes one second of a clock that nothing else moves."""
+    phases: list[str] = []
+    listener = RecordingListener()
+    monkeypatch.setattr(listener, "phase", lambda name, *_: phases.append(name))
+    monkeypatch.setattr("time.monotonic", lambda: float(len(phases)))
+    execution = ExecutionSettings(configuration=load_configuration(tree))
+    result = run_paths((tree,), StoreLocator(tree / "s"), execution, listener=listener)
+    assert result.seconds == len(phases)
+    assert phases[-3:] == ["counting", "indexing", "collecting"]
+
+
 @pytest.mark.parametrize("name", ["include", "exclude"])
 def test_pattern_that_cannot_match_is_rejected_before_any_write(tree: Path, name: str) -> None:
     execution = ExecutionSettings(configuration=load_configuration(tree))

@@ -37,6 +37,8 @@ class FunctionChanges:
         self._versions_found: dict[bytes, FileVersion | None] = {}
         self._counts: dict[FunctionLocation, ChangeCount] = {}
         self.is_cut = False
+        self.has_unknown_ends = False
+        """Whether the end of a function was unknown, because `symbols` has no results for its file."""
 
     def count(self, places: Iterable[FunctionLocation]) -> dict[FunctionLocation, ChangeCount]:
         """Return for each function the number of commits that changed it, and whether the number is exact.
@@ -58,6 +60,7 @@ class FunctionChanges:
             if location.path not in self._changed_paths:
                 continue
             version, end = self._versions_found[location.path], self._lines.function_end(location)
+            self.has_unknown_ends |= end is None
             if version is not None and end is not None:
                 versions[location] = version, LineRange(location.line, end)
                 functions.setdefault(version, []).append(versions[location][1])

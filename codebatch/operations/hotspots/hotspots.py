@@ -188,6 +188,7 @@ class _FunctionChangeCounts:
 
         self._changes = None if history.history is None else FunctionChanges(question, history.history)
         self._is_whole = history.history is not None and history.history.is_complete
+        self._task_names = question.records.task_names
         self._counts: Mapping[FunctionLocation, ChangeCount] = {}
         self._note = ""
 
@@ -219,7 +220,11 @@ class _FunctionChangeCounts:
             return self._note
         if not self._is_whole:  # Another note reports that the history is incomplete.
             return ""
-        return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
+        reason = "git cannot compare all versions of their files line by line"
+        if self._changes.has_unknown_ends:
+            files = "" if "symbols" not in self._task_names else " for their files"
+            reason = f"the batch has no results of the task symbols{files}"
+        return f"change frequency of some functions unknown: {reason}"
 
     def change_count(self, candidate: HotspotCandidate) -> int | None:
         """Return the exact number of changes of a function, or None if the exact number is unknown."""

@@ -66,12 +66,10 @@ def join(
             if not state.is_settled_and_merged and execution.builds_index:
                 helpers.start_words(store, batch, frozen.snapshot, jobs=execution.workers_max)
             joined = 0 if state.is_settled_and_merged else commit_parts(batch, parts, listener)
-            work = BatchRun(
-                RepairSession(execution, store, lock, listener), action, started, helpers=helpers, joined=joined
-            )
+            work = BatchRun(RepairSession(execution, store, lock, listener), action, helpers=helpers, joined=joined)
             scope = None if state.is_settled_and_merged else RunScope()
             result = work.do(batch, scope, frozen.snapshot, planner.find_answering)
-        return finish_run(execution, result, listener, frozen.snapshot, helpers)
+        return finish_run(execution, started, result, listener, frozen.snapshot, helpers)
 
 
 def join_batch(
@@ -94,9 +92,9 @@ def join_batch(
         state = read_current_state(batch)
         joined = 0 if state.is_settled_and_merged else commit_parts(batch, parts, listener)
         action = existing_batch_action(state)
-        work = BatchRun(RepairSession(execution, store, lock, listener), action, started, joined=joined)
+        work = BatchRun(RepairSession(execution, store, lock, listener), action, joined=joined)
         result = work.do(batch, None if state.is_settled_and_merged else RunScope(), snapshot)
-    return finish_run(execution, result, listener, snapshot)
+    return finish_run(execution, started, result, listener, snapshot)
 
 
 def list_missing_parts(

@@ -60,9 +60,9 @@ def run_batch(
         state = read_current_state(batch)
         scope = make_run_scope(batch, task)
         action: RunAction = "new" if state.state is BatchState.PENDING else existing_batch_action(state)
-        work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
+        work = BatchRun(RepairSession(execution, store, lock, listener), action, task, name)
         result = work.do(batch, None if state.is_settled_and_merged else scope)
-    return finish_run(execution, result, listener)
+    return finish_run(execution, started, result, listener)
 
 
 def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
@@ -71,11 +71,9 @@ def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, liste
     with store.writing() as lock:
         state = read_current_state(batch)
         is_done = state.state is BatchState.COMPLETED and state.outputs is not None
-        work = BatchRun(
-            RepairSession(execution, store, lock, listener), "up to date" if is_done else "resumed", started
-        )
+        work = BatchRun(RepairSession(execution, store, lock, listener), "up to date" if is_done else "resumed")
         result = work.do(batch, None if is_done else RunScope(retry_failed=True))
-    return finish_run(execution, result, listener)
+    return finish_run(execution, started, result, listener)
 
 
 def run_shards(
@@ -118,7 +116,6 @@ class BatchRun(msgspec.Struct, frozen=True):
 
     repairing: RepairSession
     action: RunAction
-    started: float
     task: str | None = None
     name: str | None = None
     helpers: IndexHelpers | None = None
@@ -153,7 +150,6 @@ class BatchRun(msgspec.Struct, frozen=True):
             store,
             batch,
             self.action,
-            self.started,
             executed=executed,
             task=self.task,
             on_phase=listener.phase,
@@ -166,32 +162,36 @@ class BatchRun(msgspec.Struct, frozen=True):
 
 def finish_run(
     execution: ExecutionSettings,
+    started: float,
     result: RunResult,
     listener: Listener,
     snapshot: Snapshot | None = None,
     helpers: IndexHelpers | None = None,
 ) -> RunResult:
-    """Update the index and collect garbage at the end of a run. Return the result unchanged.
+    """Update the index and collect garbage at the end of a run. Return the result with the time since `started`.
 
     `snapshot` is the snapshot of the batch, if the caller already has it. `helpers` have built parts of the
     index. They are ended. If a signal ended the run, neither update the index nor collect garbage.
     """
-    if result.executed.signal_status:
-        return result
-    with helpers or IndexHelpers() as ending:
-        if execution.builds_index:
-            _index_merged(result, listener, snapshot, ending)
-    listener.phase("collecting")
+    if not result.executed.signal_status:
+        with helpers or IndexHelpers() as ending:
+            if execution.builds_index:
+                _index_merged(result, listener, snapshot, ending)
+        listener.phase("collecting")
+        _collect_garbage(execution, result, listener)
+    return replace(result, seconds=round(time.monotonic() - started, 3))
+
+
+def _collect_garbage(execution: ExecutionSettings, result: RunResult, listener: Listener) -> None:
     try:
         collected = collect_garbage_after_run(
             result.store, keep=execution.configuration.settings.store.keep, ran=result.batch
         )
     except StoreError as error:
         listener.note(f"old batches were not removed: {error.message}")
-        return result
+        return
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
-    return result
 
 
 def _index_merged(result: RunResult, listener: Listener, snapshot: Snapshot | None, helpers: IndexHelpers) -> None:
@@ -238,7 +238,6 @@ def _make_result(
     store: StoreDir,
     batch: BatchDir,
     action: RunAction,
-    started: float,
     *,
     executed: RunOutcome,
     task: str | None,
@@ -266,7 +265,7 @@ def _make_result(
         store=store,
         batch=batch,
         action=action,
-        seconds=round(time.monotonic() - started, 3),
+        seconds=0.0,  # Set by `finish_run`.
         standing=state,
         summary=summary,
         headline=make_headline(question) if state.outputs is None else find_headline(question, state.outputs),

@@ -108,7 +108,7 @@ def run_paths(
             state = read_current_state(batch)
             action: RunAction = "new" if is_new else existing_batch_action(state)
             listener.chosen(batch, action)
-            work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name, helpers)
+            work = BatchRun(RepairSession(execution, store, lock, listener), action, task, name, helpers)
             scope = None if state.is_settled_and_merged else make_run_scope(batch, task)
             if scope is not None and task is None and execution.builds_index:
                 helpers.start_words(store, batch, frozen.snapshot, jobs=execution.workers_max)
@@ -116,7 +116,7 @@ def run_paths(
                 is_cancelled = not executes_shards(execution, store, batch, frozen.snapshot, listener)
                 scope = None if is_cancelled else scope
             result = work.do(batch, scope, frozen.snapshot, planner.find_answering)
-        return finish_run(execution, result, listener, frozen.snapshot, helpers)
+        return finish_run(execution, started, result, listener, frozen.snapshot, helpers)
 
 
 def _note_missing_imports(before: BatchDir | None, batch: BatchDir, listener: Listener) -> None:

@@ -120,3 +120,14 @@ def test_change_counts_that_time_out_are_read_by_the_next_query(
         assert ("the next query reads more" in hotspots.churn_note) == hotspots.is_history_cut == (expected is None)
     assert phases[0] == ("reading history", 0, 8, "commits")
     assert phases[-1][0] == "comparing versions"
+
+
+def test_change_frequency_without_symbols_names_the_missing_task(codebatch: CommandLine, project: Path) -> None:
+    (codebatch.directory / "codebatch.toml").write_text('[pipelines.mine]\ntasks = ["parse", "analyze"]\n')
+    codebatch("run", "tree", "--pipeline", "mine", "--store", "store", "-q")
+    answer = codebatch("hotspots", "--store", "store", "--json").json
+    assert [row["commits_per_year"] for row in answer["rows"]] == [None]
+    assert (
+        answer["churn_note"]
+        == "change frequency of some functions unknown: the batch has no results of the task symbols"
+    )
