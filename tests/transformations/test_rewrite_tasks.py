@@ -49,6 +49,18 @@ def test_rewrites_are_proposed_applied_and_then_propose_nothing(project: Command
     assert project("changes").notes == "no changes\n"
 
 
+def test_rewrites_include_the_variants_of_their_language(codebatch: CommandLine) -> None:
+    settings = SETTINGS.replace('"python"', '"typescript"')
+    rewrite = '\n[[tasks.modern.rewrites]]\nlang = "typescript"\npattern = "<A>$X"\nrewrite = "$X as A"\n'
+    write(codebatch.directory / "codebatch.toml", settings + rewrite + 'bad = "<A>b;"\ngood = "b as A;"\n')
+    write(codebatch.directory / "a.ts", "old(1);\n<A>c;\n")
+    write(codebatch.directory / "b.tsx", "old(<b/>);\n")
+    codebatch("run", ".", "--quiet")
+    codebatch("apply")
+    contents = [(codebatch.directory / name).read_text() for name in ("a.ts", "b.tsx")]
+    assert contents == ["new(1);\nc as A;\n", "new(<b/>);\n"]
+
+
 def test_new_task_with_a_rewrite_works(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "frobnicate(1, 2)\n")
     created = codebatch("task", "new", "modern", "--rewrite")

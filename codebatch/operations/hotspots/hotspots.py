@@ -21,6 +21,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
+from codebatch.model.analysis.language_variants import unknown_languages, with_variants
 from codebatch.model.entry import PathMembers, path_fields
 from codebatch.model.task import JsonValue
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
@@ -405,8 +406,10 @@ def _path_predicate(records: BatchRecords, path: PathPatterns, languages: Collec
     if not languages:
         return paths.matches if path else lambda _: True
     languages_by_path = {_decode_path(*key): language for key, language in records.languages.items()}
-    refuse_unknown("language in the batch", languages, sorted(set(languages_by_path.values())))
-    return lambda file: languages_by_path.get(file) in languages and paths.matches(file)
+    known = sorted(set(languages_by_path.values()))
+    refuse_unknown("language in the batch", [*unknown_languages(languages, known)], known)
+    searched = with_variants(languages)
+    return lambda file: languages_by_path.get(file) in searched and paths.matches(file)
 
 
 def _decode_path(path: JsonValue, path_b64: JsonValue) -> bytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.model.analysis.language_variants import LANGUAGE_VARIANTS
 from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.text.quantities import count_text
@@ -26,6 +28,8 @@ FORKED_FILES_MIN = 64
 MATCHES_MAX = 1_000_000
 """Maximum number of rows of an answer. They are kept in memory."""
 _SKIPS_NOTED_MAX = 5
+_HEADER_LANGUAGES = {"c": "cpp", "cpp": "c"}
+"""The other language that a `.h` file can have."""
 FILE_SECONDS_MAX = 30.0
 """Default timeout in seconds for the search in one file, as in `run`."""
 
@@ -87,10 +91,15 @@ def find_code(question: BatchQuery, search_options: CodeSearch, progress: Search
     text = search_options.query or search_options.pattern or ""
     services = language_services()
     language = services.resolve_language(search_options.language)
-    finder = services.make_finder(kind, text, language)
+    finders = {language: services.make_finder(kind, text, language)}
+    for variant in LANGUAGE_VARIANTS.get(language, ()):
+        with contextlib.suppress(InvalidInput):
+            finders[variant] = services.make_finder(kind, text, variant)
     records = question.records
-    all_items = list(_matching_items(records, language, search_options.path))
-    candidates = {item for item, _ in records.items_with_name(*finder.identifiers)}
+    languages = _language_by_item(records, language, search_options.path)
+    all_items = [item for item, name in languages.items() if name in finders]
+    _note_other_languages(question, language, languages, finders, kind)
+    candidates = {item for item, _ in records.items_with_name(*finders[language].identifiers)}
     items = [item for item in all_items if item in candidates]
     entries, plan = records.items, records.plan
 
@@ -101,6 +110,7 @@ def find_code(question: BatchQuery, search_options: CodeSearch, progress: Search
         except ObjectMissing as error:
             return FileSearchResult(lost=error.message)
         contexts = plan.item_contexts(item)
+        finder = finders[languages[item]]
         return services.find_in(finder, entry.path, content, contexts, search_options.by_file)
 
     notes = _SearchNotes(question)
@@ -125,10 +135,31 @@ def find_code(question: BatchQuery, search_options: CodeSearch, progress: Search
     return Answer(question=question, result=rows[:rows_max], completeness=answer_completeness)
 
 
-def _matching_items(records: BatchRecords, language: str, path: PathPatterns) -> Iterator[int]:
-    """Yield the item numbers of files in a language that match `path`. Files of unknown language are included."""
+def _language_by_item(records: BatchRecords, language: str, path: PathPatterns) -> dict[int, str]:
+    """Return the language of each file that matches `path`, by item number. If it is unknown, it is `language`."""
     paths = PathFilter(path)
-    languages = records.languages if "parse" in records.task_names else NO_LANGUAGES
-    for item, entry in enumerate(records.items):
-        if languages.get(path_key({**path_row(entry.path)}), language) == language and paths.matches(entry.path):
-            yield item
+    known = records.languages if "parse" in records.task_names else NO_LANGUAGES
+    return {
+        item: known.get(path_key({**path_row(entry.path)}), language)
+        for item, entry in enumerate(records.items)
+        if paths.matches(entry.path)
+    }
+
+
+def _note_other_languages(
+    question: BatchQuery, language: str, languages: Mapping[int, str], searched: Collection[str], kind: str
+) -> None:
+    """Add a note about files that are not searched, although they belong to the language in another sense."""
+    for variant in LANGUAGE_VARIANTS.get(language, ()):
+        number = sum(name == variant for name in languages.values())
+        if number and variant not in searched:
+            files = f"{number:,} {variant} {'file is' if number == 1 else 'files are'}"
+            question.note(f"{files} not searched: the {kind} is not valid in {variant}")
+    other = _HEADER_LANGUAGES.get(language)
+    entries = question.records.items
+    number = sum(
+        name == other and entries[item].path.lower().endswith(b".h") for item, name in languages.items() if other
+    )
+    if number:
+        files = f"{number:,} {'header is' if number == 1 else 'headers are'}"
+        question.note(f"{files} not searched, because files near them are in {other}: search with -l {other}")

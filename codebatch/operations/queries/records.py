@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 import msgspec
 
 from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.analysis.language_variants import unknown_languages
 from codebatch.model.entry import Entry, path_row
 from codebatch.model.record import RECORD_KINDS, SEVERITIES, FileClass, ParseState
 from codebatch.model.record_counts import add_counts
@@ -387,7 +388,7 @@ def _answer_completeness(
 def _note_unknown_languages(question: BatchQuery, record_filter: RecordFilter) -> None:
     if record_filter.languages:
         known = sorted(set(question.records.languages.values()))
-        for language in set(record_filter.languages) - set(known):
+        for language in unknown_languages(record_filter.languages, known):
             question.note(f"no {language} files in the batch; its languages: {', '.join(known)}")
 
 

@@ -11,6 +11,7 @@ from typing import TypedDict, TypeVar
 import msgspec
 
 from codebatch.errors import InvalidInput
+from codebatch.model.analysis.language_variants import with_variants
 from codebatch.model.record import RECORD_KINDS, Severity, SymbolType
 from codebatch.query.filters.arguments import refuse_unknown
 from codebatch.query.filters.filters import RecordFilter
@@ -113,6 +114,8 @@ def _to_fields(filters: Mapping[str, object]) -> dict[str, object]:
     for name, value in filters.items():
         if isinstance(value, Iterable) and (name in _FILTER_FIELDS or (name == "path" and not isinstance(value, str))):
             value = as_tuple(name, value)
+        if name == "lang" and isinstance(value, tuple):
+            value = with_variants(value)
         for text in value if isinstance(value, tuple) else (value,):
             _refuse_invalid_text(name, text)
         if value is not None:

@@ -40,6 +40,33 @@ def test_find_lists_matches_in_the_snapshot_with_source_lines(tree: CommandLine)
     assert "results are out of date (a.py changed)" in ended.notes
 
 
+def test_language_includes_its_variants(codebatch: CommandLine) -> None:
+    for name, content in {"a.ts": "f(<A>1);\n", "b.tsx": "f(<b/>);\n", "c.jsx": "f(<b/>);\n"}.items():
+        write(codebatch.directory / name, content)
+    codebatch("run", ".", "--quiet")
+    find = ("find", "-l", "typescript", "--pattern")
+    assert codebatch(*find, "f($X)").lines == ["a.ts:1:1: f(<A>1);", "b.tsx:1:1: f(<b/>);"]
+    assert codebatch(*find, "f($X)", "--count").lines == ["2"]
+    assert codebatch("find", "-l", "tsx", "--pattern", "f($X)").lines == ["b.tsx:1:1: f(<b/>);"]
+    ended = codebatch(*find, "f(<A>$X)")
+    assert ended.lines == ["a.ts:1:1: f(<A>1);"]
+    assert ended.notes == "1 tsx file is not searched: the pattern is not valid in tsx\n"
+    assert codebatch("query", "files", "--lang", "typescript", "-o", "csv", "--fields", "path").lines == [
+        "path",
+        "a.ts",
+        "b.tsx",
+    ]
+
+
+def test_headers_in_the_other_language_are_noted(codebatch: CommandLine) -> None:
+    for name in ("a/a.cpp", "a/a.h", "b/b.c", "b/b.h"):
+        write(codebatch.directory / name, "int x = f(1);\n")
+    codebatch("run", ".", "--quiet")
+    ended = codebatch("find", "-l", "c", "--pattern", "f($X)")
+    assert ended.lines == ["b/b.c:1:9: int x = f(1);", "b/b.h:1:9: int x = f(1);"]
+    assert ended.notes == "1 header is not searched, because files near them are in cpp: search with -l cpp\n"
+
+
 def test_find_returns_matches_as_json_counts_and_csv(tree: CommandLine) -> None:
     first, *_, last = tree(*PATTERN, "--json").records
     assert first == {

@@ -173,6 +173,16 @@ def test_pattern_rule_reports_its_matches() -> None:
             compile_rule(QueryRule(id="no-print", language="python", message="{X}", pattern=pattern, query=query))
 
 
+def test_rule_applies_to_the_variants_of_its_language_in_which_it_is_valid() -> None:
+    def found(pattern: str) -> list[str]:
+        find = compile_rule(QueryRule(id="a-b", language="typescript", message="m", pattern=pattern)).find
+        files = (source("f(<A>1);", "typescript"), source("f(1);", "tsx"), source("f(1);", "javascript"))
+        return [file.language for file in files if list(find(file))]
+
+    assert found("f($X)") == ["typescript", "tsx"]
+    assert found("<A>$X") == ["typescript"]
+
+
 @pytest.mark.parametrize(
     ("query", "problem", "hint", "place"),
     [

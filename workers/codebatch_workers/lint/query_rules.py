@@ -10,14 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from msgspec.structs import replace
 from tree_sitter import Node, Query, QueryError
 
+from codebatch.model.analysis.language_variants import with_variants
 from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.language.languages import every_language, has_grammar, load_grammar
 from codebatch_workers.syntax.patterns.finders import PatternError, pattern_finder
 from codebatch_workers.syntax.source import SourceFile
 
+_Finder = Callable[[SourceFile], Iterator[RuleMatch]]
 _REPORT_CAPTURE = "report"
 _MESSAGE_PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
 _SHOWN_BYTES_MAX = 80
@@ -30,15 +33,25 @@ def compile_rule(rule: QueryRule) -> TextRule:
     """
     if rule.language not in every_language():
         raise ValueError(f"the rule {rule.id!r} is for {rule.language!r}, which has no grammar")
-    # If an optional grammar is not installed, the rule finds nothing. `run` reports the missing grammar.
-    find: Callable[[SourceFile], Iterator[RuleMatch]] = _find_nothing
-    if has_grammar(rule.language):
-        find = _pattern_finder(rule) if rule.pattern else _query_finder(rule, *_compile_query(rule))
+    finders: dict[str, _Finder] = {}
+    for language in with_variants((rule.language,)):
+        # If an optional grammar is not installed, the rule finds nothing. `run` reports the missing grammar.
+        try:
+            if has_grammar(language):
+                finders[language] = _compile_finder(replace(rule, language=language))
+        except ValueError:
+            if language == rule.language:
+                raise
+
+    def find(file: SourceFile) -> Iterator[RuleMatch]:
+        finder = finders.get(file.language)
+        return iter(()) if finder is None else finder(file)
+
     return TextRule(code=rule.id, severity=rule.severity, summary=rule.message, find=find, is_style=True)
 
 
-def _find_nothing(_file: SourceFile) -> Iterator[RuleMatch]:
-    return iter(())
+def _compile_finder(rule: QueryRule) -> _Finder:
+    return _pattern_finder(rule) if rule.pattern else _query_finder(rule, *_compile_query(rule))
 
 
 def _compile_query(rule: QueryRule) -> tuple[Query, str]:
@@ -62,7 +75,7 @@ def _check_message(rule: QueryRule, names: Collection[str], noun: str) -> None:
             raise ValueError(f"the message of the rule {rule.id!r} uses `{place}`, which its {noun} does not capture")
 
 
-def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[RuleMatch]]:
+def _pattern_finder(rule: QueryRule) -> _Finder:
     try:
         finder = pattern_finder(rule.pattern, rule.language)
     except PatternError as error:
@@ -71,7 +84,7 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[RuleMatc
     message = _format_message(rule)
 
     def find(file: SourceFile) -> Iterator[RuleMatch]:
-        if file.language != rule.language or not file.can_be_parsed or file.is_hopeless:
+        if not file.can_be_parsed or file.is_hopeless:
             return
         if not all(literal in file.utf8 for literal in finder.literals):
             return
@@ -83,11 +96,11 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[RuleMatc
     return find
 
 
-def _query_finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFile], Iterator[RuleMatch]]:
+def _query_finder(rule: QueryRule, query: Query, reported: str) -> _Finder:
     message = _format_message(rule)
 
     def find(file: SourceFile) -> Iterator[RuleMatch]:
-        if file.language != rule.language or not file.can_be_parsed:
+        if not file.can_be_parsed:
             return
         findings: set[RuleMatch] = set()
         for captures in file.matches(query):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from codebatch.interchange.report_formats import read_report
 from codebatch.interchange.reports import ImportedFinding, ImportedReport, UnreadableReport
+from codebatch.model.analysis.language_variants import with_variants
 from codebatch.model.analysis.report_formats import parse_report_format
 from codebatch.model.command_table import (
     EXIT_RECORDS,
@@ -97,7 +98,7 @@ class CommandCalls:
         self._memory: MemoryDirectory | None = environment.try_memory()
         self._patterns = parse_arguments(self.table.path_patterns, "match")
         self._linked = [os.fsencode(directory.rstrip("/")) for directory in self.table.link]
-        self._languages = frozenset(map(resolve_language, self.table.languages))
+        self._languages = frozenset(with_variants(map(resolve_language, self.table.languages)))
         self.files = 0
         self.left_out = 0
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from codebatch.model.analysis.language_variants import with_variants
 from codebatch.model.record import Record
 from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
 from codebatch_workers.syntax.edited_files import EditedFile
-from codebatch_workers.syntax.patterns.finders import TooManySteps
+from codebatch_workers.syntax.patterns.finders import PatternError, TooManySteps
 from codebatch_workers.syntax.patterns.rewriting import RewriteRule, compile_rewrite, rewrite_content
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND
-from codebatch_workers.tasks.rewrite_config import RewriteConfig
+from codebatch_workers.tasks.rewrite_config import Rewrite, RewriteConfig
 
 NOT_REWRITTEN_CODE = "not-rewritten"
 
 
 def create(environment: TaskEnvironment[RewriteConfig]) -> RewriteTask:
     """Return the task."""
-    rewrites = environment.config.rewrites
-    return RewriteTask([compile_rewrite(rewrite.pattern, rewrite.rewrite, rewrite.lang) for rewrite in rewrites])
+    return RewriteTask([rule for rewrite in environment.config.rewrites for rule in _compile_variants(rewrite)])
+
+
+def _compile_variants(rewrite: Rewrite) -> Iterator[RewriteRule]:
+    """Yield the rule for the language of a rewrite, and for each variant in which the pattern is valid."""
+    for language in with_variants((rewrite.lang,)):
+        try:
+            yield compile_rewrite(rewrite.pattern, rewrite.rewrite, language)
+        except PatternError:
+            if language == rewrite.lang:
+                raise
 
 
 class RewriteTask:
