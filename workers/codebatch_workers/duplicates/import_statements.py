@@ -1,4 +1,4 @@
-"""Locations of imports outside functions. They are left out of fingerprints, because nobody merges equal imports.
+"""Locations of imports outside functions. Fingerprints leave them out, because equal imports cannot be merged.
 
 Imports are the statements of each language that name other files or modules: `import`, `use`, `using`, `#include`,
 `require`, `source`, `mod a;`, and exports of names of other files. In C, conditionals that contain nothing but includes
