@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -14,11 +14,13 @@ from codebatch.model.entry import PATH_BYTES_MAX, Entry
 from codebatch.model.outcome import TaskOutcome
 from codebatch.model.plan import PlannedTask
 from codebatch.model.shard import ShardId
+from codebatch.model.text.quantities import count_text
 
 PART_FORMAT = 1
 PARTS_MAX = 10_000
 
 _FINGERPRINT_BYTES = 9
+_DIGITS_MAX = 9
 _CHOICE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?/(\d{1,5})\Z", re.ASCII)
 _AUTO = re.compile(r"auto(?:/(\d{1,5}))?\Z", re.ASCII)
 
@@ -108,13 +110,16 @@ def parse_part(text: str, environment: Mapping[str, str]) -> PartChoice:
     """Return the parts that `K/N`, `K-L/N`, `auto` or `auto/N` names. Raises ValueError.
 
     `auto` reads the number from the environment of an array job or of a parallel CI job. With `auto/N`, the environment
-    need not have the number of parts.
+    need not have the number of parts. If it has another number, the array is not that of N parts.
     """
     if (match := _AUTO.match(text)) is not None:
         return _choice_from_environment(environment, match[1])
     if (match := _CHOICE.match(text)) is None:
         raise ValueError("it must be K/N, K-L/N or auto, for example 3/8")
-    first, last, count = int(match[1]), int(match[2] or match[1]), int(match[3])
+    return _checked_choice(int(match[1]), int(match[2] or match[1]), int(match[3]))
+
+
+def _checked_choice(first: int, last: int, count: int) -> PartChoice:
     if not 1 <= count <= PARTS_MAX:
         raise ValueError(f"the number of parts must be between 1 and {PARTS_MAX:,}")
     if not 1 <= first <= last <= count:
@@ -122,36 +127,90 @@ def parse_part(text: str, environment: Mapping[str, str]) -> PartChoice:
     return PartChoice(count, first, last)
 
 
-_ARRAY_VARIABLES = (
-    ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT", 1),
-    ("JOB_COMPLETION_INDEX", "", "", "JOB_COMPLETIONS", 0),
-    ("CI_NODE_INDEX", "", "", "CI_NODE_TOTAL", 1),
-    ("BUILDKITE_PARALLEL_JOB", "", "", "BUILDKITE_PARALLEL_JOB_COUNT", 0),
+class _ArrayVariables(NamedTuple):
+    """The variables with which a service numbers the jobs of an array. An empty name means that there is none.
+
+    `first_default` is the first index if no variable has it. If there is no variable with the count, it follows from
+    `last`.
+    """
+
+    index: str
+    count: str
+    first_default: int
+    first: str = ""
+    last: str = ""
+    step: str = ""
+
+
+_ARRAYS = (
+    _ArrayVariables(
+        "SLURM_ARRAY_TASK_ID",
+        "SLURM_ARRAY_TASK_COUNT",
+        1,
+        first="SLURM_ARRAY_TASK_MIN",
+        last="SLURM_ARRAY_TASK_MAX",
+        step="SLURM_ARRAY_TASK_STEP",
+    ),
+    _ArrayVariables("SGE_TASK_ID", "", 1, first="SGE_TASK_FIRST", last="SGE_TASK_LAST", step="SGE_TASK_STEPSIZE"),
+    _ArrayVariables("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", 0),
+    _ArrayVariables("CI_NODE_INDEX", "CI_NODE_TOTAL", 1),
+    _ArrayVariables("CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0),
+    _ArrayVariables("BUILDKITE_PARALLEL_JOB", "BUILDKITE_PARALLEL_JOB_COUNT", 0),
 )
-"""For each service, the variables with the index, the lowest index, the step and the count, and the usual lowest index.
+"""The variables of each service. Kubernetes sets no variable with the count."""
 
-Kubernetes sets no variable with the count.
-"""
+_NO_ARRAY_TEXT = "undefined"
+"""The value of SGE's variables in a job that is no array."""
 
 
-def _choice_from_environment(environment: Mapping[str, str], count_text: str | None) -> PartChoice:
-    for index, lowest, step, count, usual_lowest in _ARRAY_VARIABLES:
-        if index in environment:
-            number = _number(environment, index) - _number(environment, lowest, usual_lowest)
-            known = count_text or environment.get(count)
-            if known is None:
-                raise ValueError(f"the environment has {index} but not the number of parts: give auto/N")
-            return parse_part(f"{number // max(1, _number(environment, step, 1)) + 1}/{known}", {})
-    names = ", ".join(variables[0] for variables in _ARRAY_VARIABLES)
-    raise ValueError(f"the environment has none of {names}")
+def _choice_from_environment(environment: Mapping[str, str], written_count: str | None) -> PartChoice:
+    array = next((known for known in _ARRAYS if environment.get(known.index, _NO_ARRAY_TEXT) != _NO_ARRAY_TEXT), None)
+    if array is None:
+        raise ValueError(f"the environment has none of {', '.join(known.index for known in _ARRAYS)}")
+    index = _number(environment, array.index)
+    first = _number(environment, array.first, array.first_default)
+    step = max(1, _number(environment, array.step, 1))
+    count = _array_count(environment, array, first, step)
+    wanted = count if written_count is None else int(written_count)
+    if wanted is None:
+        raise ValueError(f"the environment has {array.index} but not the number of parts: give auto/N")
+    if count is not None and wanted != count:
+        raise ValueError(f"the array has {count_text(count, 'task')}, N is {wanted}: {_advice(array, index, wanted)}")
+    if (index - first) % step:
+        raise ValueError(f"{array.index} is {index}, which is not {first} plus a multiple of {step}: give --part K/N")
+    number = (index - first) // step + 1
+    return _checked_choice(number, number, wanted)
+
+
+def _advice(array: _ArrayVariables, index: int, count: int) -> str:
+    """Return what to do with an index of an array that repeats some indexes of an earlier one with `count` tasks."""
+    first = min(index, array.first_default)
+    if index - first >= count:
+        return f"give --part K/{count}"
+    return f"give --part {index - first + 1}/{count} for index {index} of {first}-{first + count - 1}"
+
+
+def _array_count(environment: Mapping[str, str], array: _ArrayVariables, first: int, step: int) -> int | None:
+    """Return the number of jobs of an array, or None if the service does not set it.
+
+    Raises ValueError if indexes are missing between the first and the last one, because the position of an index is
+    unknown then.
+    """
+    count = _number(environment, array.count) if array.count in environment else None
+    if array.last not in environment:
+        return count
+    spanned = (_number(environment, array.last) - first) // step + 1
+    if count is not None and count != spanned:
+        raise ValueError(f"the array has {count_text(count, 'task')}, but its indexes have gaps: give --part K/N")
+    return spanned
 
 
 def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
     text = environment.get(name)
     if text is None and default is not None:
         return default
-    if text is None or not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise ValueError(f"{name} is {text!r}, not a number")
+    if text is None or not text.isascii() or not text.isdecimal() or len(text) > _DIGITS_MAX:
+        raise ValueError(f"{name} is {text!r}, not a number: give --part K/N")
     return int(text)
 
 

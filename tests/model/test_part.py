@@ -21,6 +21,16 @@ from codebatch.model.shard import ShardId
 SLURM = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "4"}
 
 
+def _slurm(index: int, lowest: int, highest: int, step: int, count: int) -> dict[str, str]:
+    values = {"ID": index, "MIN": lowest, "MAX": highest, "STEP": step, "COUNT": count}
+    return {f"SLURM_ARRAY_TASK_{name}": str(value) for name, value in values.items()}
+
+
+def _sge(index: int | str, first: int, last: int, step: int) -> dict[str, str]:
+    values = {"ID": index, "FIRST": first, "LAST": last, "STEPSIZE": step}
+    return {f"SGE_TASK_{name}": str(value) for name, value in values.items()}
+
+
 @pytest.mark.parametrize(
     ("text", "environment", "choice"),
     [
@@ -35,6 +45,15 @@ SLURM = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "4"}
         ("auto", {"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_TASK_COUNT": "4"}, "1/4"),
         ("auto", {**SLURM, "SLURM_ARRAY_TASK_MIN": "5"}, "3/4"),
         ("auto", {**SLURM, "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_STEP": "2"}, "4/4"),
+        ("auto/4", {**SLURM, "SLURM_ARRAY_TASK_MIN": "4", "SLURM_ARRAY_TASK_MAX": "7"}, "4/4"),
+        ("auto/4", _slurm(0, 0, 6, 2, 4), "1/4"),
+        ("auto/4", _slurm(6, 0, 6, 2, 4), "4/4"),
+        ("auto", _slurm(12, 12, 12, 1, 1), "1/1"),
+        ("auto", {"CIRCLE_NODE_INDEX": "0", "CIRCLE_NODE_TOTAL": "2"}, "1/2"),
+        ("auto", _sge(5, 1, 7, 2), "3/4"),
+        ("auto/4", _sge(7, 1, 8, 2), "4/4"),
+        ("auto", {**_sge("undefined", 0, 0, 0), "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "5"}, "1/5"),
+        ("auto/8", {"JOB_COMPLETION_INDEX": "7", "JOB_COMPLETIONS": "8"}, "8/8"),
     ],
 )
 def test_choices_of_parts(text: str, environment: dict[str, str], choice: str) -> None:
@@ -59,7 +78,19 @@ def test_choices_of_parts(text: str, environment: dict[str, str], choice: str) -
         ("auto/2", {"JOB_COMPLETION_INDEX": "2"}, "between 1 and 2"),
         ("auto", {"CI_NODE_INDEX": "x", "CI_NODE_TOTAL": "5"}, "CI_NODE_INDEX is 'x'"),
         ("auto", {"CI_NODE_INDEX": "0", "CI_NODE_TOTAL": "5"}, "between 1 and 5"),
-        ("auto", {"CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "five"}, "K/N"),
+        ("auto", {"CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "five"}, "CI_NODE_TOTAL is 'five', not a number: .*K/N"),
+        ("auto/4", _slurm(3, 3, 3, 1, 1), "the array has 1 task, N is 4: give --part 3/4"),
+        ("auto/4", _slurm(0, 0, 0, 1, 1), "the array has 1 task, N is 4: give --part 1/4"),
+        ("auto/4", _slurm(6, 5, 6, 1, 2), "the array has 2 tasks, N is 4: give --part K/4"),
+        ("auto/2", {**SLURM, "SLURM_ARRAY_TASK_MIN": "4"}, "the array has 4 tasks, N is 2"),
+        ("auto/4", _sge(3, 3, 3, 1), "the array has 1 task, N is 4: give --part 3/4"),
+        ("auto/8", {"CI_NODE_INDEX": "2", "CI_NODE_TOTAL": "4"}, "the array has 4 tasks, N is 8: give --part 2/8"),
+        ("auto/8", {"JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "4"}, "N is 8: give --part 1/8 for index 0 of 0-7"),
+        ("auto", _slurm(2, 2, 5, 1, 2), "its indexes have gaps: give --part K/N"),
+        ("auto/2", _slurm(2, 2, 5, 1, 2), "its indexes have gaps"),
+        ("auto", _slurm(2, 1, 7, 2, 4), "not 1 plus a multiple of 2: give --part K/N"),
+        ("auto", _slurm(0, 4, 7, 1, 4), "between 1 and 4"),
+        ("auto/0", {"JOB_COMPLETION_INDEX": "0"}, "between 1 and 10,000"),
     ],
 )
 def test_invalid_choices(text: str, environment: dict[str, str], problem: str) -> None:
