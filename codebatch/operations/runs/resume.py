@@ -14,7 +14,6 @@ from codebatch.coordinator.analysis.execution import NOTHING_EXECUTED, RunOutcom
 from codebatch.coordinator.analysis.planning import missing_tools
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreError
-from codebatch.model.command_table import CallTotals
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.operations import PhaseCallback, ignore_note
@@ -255,12 +254,17 @@ def _make_result(
     custom_tasks = [
         name for name in records.task_names if name in catalogue.custom_locations and not catalogue.unkeyed_input(name)
     ]
-    totals: dict[str, CallTotals] = {}
     unmatched: dict[str, str] = {}
-    if executed.executed:
-        totals = read_call_totals(batch, catalogue.commands.keys() & records.task_names)
-    if not (executed.reused or executed.signal_status or summary.failures):
-        unmatched = tasks_without_files(totals, catalogue.commands, summary.languages)
+    totals = read_call_totals(batch, catalogue.commands.keys() & records.task_names)
+    if not (executed.signal_status or summary.failures):
+        # Facts about the calls for reused results are unknown. A task of project scope has one result.
+        has_all_calls = executed.executed and not executed.reused
+        known = {
+            name: total
+            for name, total in totals.items()
+            if has_all_calls or catalogue.commands[name].table.scope == "project"
+        }
+        unmatched = tasks_without_files(known, catalogue.commands, summary.languages)
     return RunResult(
         store=store,
         batch=batch,

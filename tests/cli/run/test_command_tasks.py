@@ -179,3 +179,33 @@ seconds_max = 2
     )
     codebatch("run", "-j", "1")
     assert len(codebatch("query", "diagnostics", "--tool", "slow").lines) == 5
+
+
+@pytest.mark.parametrize("argument", ["{files}", "."])
+def test_project_task_without_a_selected_file_calls_no_program(
+    codebatch: CommandLine, tmp_path: Path, argument: str
+) -> None:
+    root = codebatch.directory
+    write(root / "docs/a.md", "x\n")
+    write(root / "a.py", "x = 1\n")
+    write(root / "lint", 'echo "$*" >> "$CALLS"\necho a.py:1:1: error: bad\necho docs/a.md:1:1: error: bad\n')
+    write(
+        root / "codebatch.toml",
+        f"""
+[tasks.linter]
+command = ["sh", "{root}/lint", "{argument}"]
+match = ["*.py", "!docs/"]
+scope = "project"
+records = "gcc"
+version = false
+env = {{CALLS = "{tmp_path}/calls"}}
+""",
+    )
+    ran = codebatch("run", "docs", "--json").json
+    assert (ran["success"], calls(tmp_path)) == (True, [])
+    assert "no file matches" in ran["tasks_without_files"]["linter"]
+    assert codebatch("run", "--include", "*.md", "--json").json["tasks_without_files"].keys() == {"linter"}
+    ran = codebatch("run", "a.py", "--json").json
+    assert (calls(tmp_path), ran["findings_left_out"]) == (["a.py" if argument == "{files}" else "."], {})
+    rows = codebatch("query", "diagnostics", "--tool", "linter", "--batch", ran["batch_id"], "--json").records
+    assert [row["path"] for row in rows] == ["a.py"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 
 import msgspec
 
+from codebatch.interchange.reports import ImportedFinding
 from codebatch.model.command_table import FILES_ARGUMENT, CommandConfig, config_files_context_name
 from codebatch.model.entry import Entry, is_safe_path
 from codebatch.model.record import Record
@@ -128,11 +131,34 @@ class ProjectCommandTask:
         self.report = ""
 
     def run_project(self, project: Project) -> list[Record]:
-        """Return the findings in the selected files of the batch, by path. Raises FileFailure."""
+        """Return the findings in the selected files of the batch, by path. Raises FileFailure.
+
+        Without a selected file, the program is not called.
+        """
         entries = _entries_by_location(project.files)
+        is_selected = partial(self._is_selected, project, entries)
+        has_arguments = FILES_ARGUMENT in self._calls.table.command
+        selected = list(filter(is_selected, entries) if has_arguments else islice(filter(is_selected, entries), 1))
+        records: list[Record] = []
+        if selected:
+            findings = self._call(project, entries, map(file_argument, selected) if has_arguments else ())
+            for location in filter(is_selected, sorted(findings)):
+                records += self._calls.records(project.source(entries[location]), findings[location])
+            self._calls.files = len(selected) if has_arguments else len(entries)
+        self.report = self._calls.take_report()
+        return records
+
+    def _is_selected(self, project: Project, entries: Mapping[bytes, Entry], location: bytes) -> bool:
+        return self._calls.selects(project.source(entries[location]))
+
+    def _call(
+        self, project: Project, entries: Mapping[bytes, Entry], arguments: Iterable[bytes]
+    ) -> dict[bytes, list[ImportedFinding]]:
+        """Call the program on the whole snapshot. Return its findings by location."""
+        everything = _entries_by_location((*project.files, *project.outside))
 
         def write(tree: CalledTree) -> None:
-            for location, entry in _entries_by_location((*project.files, *project.outside)).items():
+            for location, entry in everything.items():
                 content = project.read(entry)
                 # The location of a file that cannot be at its path may be that of a directory. The file is left out.
                 conflicts = () if location == entry.path else (FileExistsError, NotADirectoryError)
@@ -142,20 +168,7 @@ class ProjectCommandTask:
                 tree.make_link(written_path(path), target)
 
         try:
-            findings = self._calls.call(write, list(self._arguments(project, entries)), entries.keys())
+            findings = self._calls.call(write, list(arguments), everything.keys())
         except CommandError as error:
             raise error.failure from error
-        records: list[Record] = []
-        for location in sorted(findings):
-            file = project.source(entries[location])
-            if self._calls.selects(file):
-                records += self._calls.records(file, findings[location])
-        self._calls.files = len(entries)
-        self.report = self._calls.take_report()
-        return records
-
-    def _arguments(self, project: Project, entries: Mapping[bytes, Entry]) -> Iterator[bytes]:
-        if FILES_ARGUMENT in self._calls.table.command:
-            for location, entry in entries.items():
-                if self._calls.selects(project.source(entry)):
-                    yield file_argument(location)
+        return {location: found for location, found in findings.items() if location in entries}
