@@ -180,19 +180,24 @@ class CommandTaskLocation(msgspec.Struct, frozen=True, kw_only=True, tag="comman
     - `project`: the directory of the configuration.
     - `default_seconds`: the time limit of a call, if the table has none.
     - `program`: the absolute path of the program. It is empty until the program was looked up.
-    - `state`: the fingerprint of the program's file. Workers refuse a program that has changed.
+    - `states`: the fingerprints of the program and of other programs that the command names. Workers refuse a program
+      that has changed.
     - `version`: the digest of the output of `version`, and `version_text` its first version number. `lock`: the digests
       of the files in `lock`.
+    - `inputs`: the digests of files of the project that the command names. `build`: a digest of files outside of the
+      project that it names. It is not part of `digest`, because machines with other builds of a program share results.
     """
 
     table: CommandTable
     project: str
     default_seconds: float = DEFAULT_CALL_SECONDS_MAX
     program: str = ""
-    state: tuple[int, ...] = ()
+    states: dict[str, tuple[int, ...]] = {}
     version: Digest | None = None
     version_text: str = ""
     lock: dict[str, Digest] = {}
+    inputs: dict[str, Digest] = {}
+    build: Digest = Digest("")
 
     @property
     def call_seconds(self) -> float:
@@ -207,6 +212,7 @@ class CommandTaskLocation(msgspec.Struct, frozen=True, kw_only=True, tag="comman
                 ("table", digest_document(self.table)),
                 *([] if self.version is None else [("version", self.version)]),
                 *((f"lock:{path}", digest) for path, digest in self.lock.items()),
+                *((f"file:{path}", digest) for path, digest in self.inputs.items()),
             ]
         )
 

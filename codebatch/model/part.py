@@ -134,8 +134,8 @@ class _ArrayVariables(NamedTuple):
     `last`.
     """
 
-    index: str
-    count: str
+    index_name: str
+    count_name: str
     first_default: int
     first: str = ""
     last: str = ""
@@ -159,25 +159,25 @@ _ARRAYS = (
 )
 """The variables of each service. Kubernetes sets no variable with the count."""
 
-_NO_ARRAY_TEXT = "undefined"
-"""The value of SGE's variables in a job that is no array."""
+_NO_INDEX = "undefined"
+"""The index in a job of SGE that is no array."""
 
 
 def _choice_from_environment(environment: Mapping[str, str], written_count: str | None) -> PartChoice:
-    array = next((known for known in _ARRAYS if environment.get(known.index, _NO_ARRAY_TEXT) != _NO_ARRAY_TEXT), None)
+    array = next((known for known in _ARRAYS if environment.get(known.index_name, _NO_INDEX) != _NO_INDEX), None)
     if array is None:
-        raise ValueError(f"the environment has none of {', '.join(known.index for known in _ARRAYS)}")
-    index = _number(environment, array.index)
+        raise ValueError(f"the environment has none of {', '.join(known.index_name for known in _ARRAYS)}")
+    index = _number(environment, array.index_name)
     first = _number(environment, array.first, array.first_default)
     step = max(1, _number(environment, array.step, 1))
     count = _array_count(environment, array, first, step)
     wanted = count if written_count is None else int(written_count)
     if wanted is None:
-        raise ValueError(f"the environment has {array.index} but not the number of parts: give auto/N")
+        raise ValueError(f"the environment has {array.index_name} but not the number of parts: give auto/N")
     if count is not None and wanted != count:
         raise ValueError(f"the array has {count_text(count, 'task')}, N is {wanted}: {_advice(array, index, wanted)}")
     if (index - first) % step:
-        raise ValueError(f"{array.index} is {index}, which is not {first} plus a multiple of {step}: give --part K/N")
+        raise ValueError(f"{array.index_name} is {index}, not {first} plus a multiple of {step}: give --part K/N")
     number = (index - first) // step + 1
     return _checked_choice(number, number, wanted)
 
@@ -196,7 +196,7 @@ def _array_count(environment: Mapping[str, str], array: _ArrayVariables, first: 
     Raises ValueError if indexes are missing between the first and the last one, because the position of an index is
     unknown then.
     """
-    count = _number(environment, array.count) if array.count in environment else None
+    count = _number(environment, array.count_name) if array.count_name in environment else None
     if array.last not in environment:
         return count
     spanned = (_number(environment, array.last) - first) // step + 1

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from codebatch.model.entry import Entry
+from codebatch.model.entry import Entry, EntryKind
 
 JsonValue = object
 """A decoded JSON value of any type. Code that receives one must check the type."""
@@ -33,8 +33,8 @@ class SnapshotView(Protocol):
     def entries(self) -> Sequence[Entry]:
         """All entries, sorted by path."""
 
-    def read(self, path: bytes) -> bytes | None:
-        """Return the content of the file at a path, or None if there is no such file."""
+    def read(self, path: bytes, kind: EntryKind = "file") -> bytes | None:
+        """Return the content of the file, or the target of the link, at a path. Return None if there is none."""
 
 
 ContextFactory = Callable[[SnapshotView], Callable[[Entry], bytes]]

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.command_table import CommandTaskLocation, TaskLocation
+from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
 from codebatch.model.task import (
@@ -129,6 +130,15 @@ class TaskCatalogue:
         self.commands |= resolve_commands(
             {name: location for name, location in unknown.items() if not location.program}
         )
+
+    def program_builds(self, names: Iterable[str]) -> dict[str, Digest]:
+        """Return for each task in `names` that calls a program the digest of the files outside of the project.
+
+        Raises InvalidConfiguration if a program is missing.
+        """
+        calling = [name for name in names if name in self.commands]
+        self.look_up_commands(calling)
+        return {name: self.commands[name].build for name in calling}
 
     def unkeyed_input(self, name: str) -> str:
         """Return an input of a task that its cache key never covers, as its settings say, or an empty text."""

@@ -35,8 +35,10 @@ from codebatch.model.gitignore import parse_arguments
 from codebatch.model.program_call import ProgramCall, ProgramFailed
 from codebatch.model.task import TASK_NAME_PATTERN, ContextFactory, JsonValue, SnapshotView, TaskDeclaration
 from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.model.tree_links import resolve_link
+from codebatch.plugins.command_inputs import read_command_inputs
 from codebatch.protocol.launch import program_environment
-from codebatch.system.files.regular_files import file_fingerprint, read_regular
+from codebatch.system.files.regular_files import read_regular
 from codebatch.system.processes.programs import run_program
 
 VERSION_SECONDS_MAX = 10.0
@@ -141,19 +143,27 @@ def _resolve_command(name: str, location: CommandTaskLocation) -> CommandTaskLoc
             raise InvalidConfiguration(
                 f"the directory {directory!r} in `link` of the task {name!r} does not exist in {location.project}"
             )
+    inputs = read_command_inputs(name, table, Path(location.project), program, os.environ)
     version = _query_version(name, program, location)
     number = None if version is None else _VERSION_NUMBER.search(version.decode("utf-8", "replace"))
     return replace(
         location,
         program=program,
-        state=file_fingerprint(program),
+        states=inputs.states,
         version=None if version is None else digest_bytes(version),
         version_text=number[0] if number else "unknown",
         lock={path: _lock_digest(name, location, path) for path in sorted(set(table.lock))},
+        inputs=inputs.project,
+        build=inputs.build,
     )
 
 
 def _lock_digest(name: str, location: CommandTaskLocation, path: str) -> Digest:
+    if not os.path.realpath(os.path.join(location.project, path)).startswith(f"{location.project}/"):
+        raise InvalidConfiguration(
+            f"{path!r} in `lock` of the task {name!r} is outside the project: it leads to "
+            f"{os.path.realpath(os.path.join(location.project, path))}"
+        )
     try:
         data = read_regular(Path(location.project, path), bytes_max=_LOCK_BYTES_MAX, is_link_followed=True)
     except OSError as error:
@@ -212,7 +222,7 @@ def command_declaration(name: str, location: CommandTaskLocation, parse: TaskDec
     scope = location.table.scope
     contexts = {key: parse.contexts[key] for key in ("attributes", "language")}
     if location.table.config_files:
-        contexts[config_files_context_name(name)] = config_files_context(location.table.config_files)
+        contexts[config_files_context_name(name)] = config_files_context(name, location.table.config_files)
     return TaskDeclaration(
         name=name,
         version="1",
@@ -229,17 +239,31 @@ def command_declaration(name: str, location: CommandTaskLocation, parse: TaskDec
     )
 
 
-def config_files_context(patterns: Sequence[str]) -> ContextFactory:
-    """Return a context with the files of the snapshot that match patterns. The value is the same for each entry."""
+def config_files_context(name: str, patterns: Sequence[str]) -> ContextFactory:
+    """Return a context with the files of the snapshot that match patterns. The value is the same for each entry.
+
+    A symbolic link to a file of the snapshot has the content of this file. The context raises InvalidConfiguration for
+    a link that leads out of the snapshot.
+    """
 
     def context(view: SnapshotView) -> Callable[[Entry], bytes]:
         selected = parse_arguments(patterns, "config_files")
-        entries = [
-            (entry.path, entry.object, entry.executable)
-            for entry in view.entries
-            if entry.kind == "file" and selected.selects(entry.path)
-        ]
-        value = msgspec.msgpack.encode(entries)
+        chosen = [entry for entry in view.entries if selected.selects(entry.path)]
+        entries = [(entry.path, entry.object, entry.executable) for entry in chosen if entry.kind == "file"]
+        if any(entry.kind == "symlink" for entry in chosen):
+            files = {entry.path: entry for entry in view.entries if entry.kind == "file"}
+            targets = {
+                entry.path: view.read(entry.path, "symlink") or b"" for entry in view.entries if entry.kind == "symlink"
+            }
+            for link in (entry for entry in chosen if entry.kind == "symlink"):
+                target = resolve_link(link.path, targets)
+                if target is None:
+                    raise InvalidConfiguration(
+                        f"`config_files` of the task {name!r} selects {link.text}, a link that leads out of the project"
+                    )
+                if (file := files.get(target)) is not None:
+                    entries.append((link.path, file.object, file.executable))
+        value = msgspec.msgpack.encode(sorted(entries))
         return lambda _: value
 
     return context

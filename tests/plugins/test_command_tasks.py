@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codebatch.errors import InvalidConfiguration
@@ -16,11 +17,13 @@ from codebatch.plugins.command_tasks import (
     LOCATION_SETTINGS,
     command_environment,
     command_task_location,
+    config_files_context,
     find_program,
     resolve_commands,
 )
 from codebatch.plugins.entry_points import implementation_digest, load_declaration
 from tests.support.command_line import write
+from tests.support.source_files import Snapshot
 
 TABLE: dict[str, object] = {"command": ["./check", "{files}"], "records": "gcc"}
 
@@ -209,3 +212,28 @@ def test_git_of_a_program_does_not_take_an_analysed_directory_for_a_repository(t
 
 def test_settings_of_the_table_and_of_the_plan_do_not_overlap() -> None:
     assert not {"off", "severities"} & set(LOCATION_SETTINGS)
+
+
+def test_configuration_file_behind_a_link_is_that_of_the_snapshot() -> None:
+    links = {"a.json": b"lib/rules.json", "lib/b.json": b"../a.json", "c.json": b"lib", "d.txt": b"/etc/passwd"}
+    snapshot = Snapshot("lib/rules.json", "x.py", links=links)
+    value = config_files_context("check", ["*.json"])(snapshot)(snapshot.entries[0])
+    assert [path for path, _, _ in msgspec.msgpack.decode(value)] == [b"a.json", b"lib/b.json", b"lib/rules.json"]
+
+
+@pytest.mark.parametrize("target", [b"/etc/passwd", b"../x", b"../../proj/x", b"a.json"])
+def test_configuration_file_behind_a_link_out_of_the_project_is_refused(target: bytes) -> None:
+    snapshot = Snapshot("x.py", links={"a.json": target})
+    with pytest.raises(InvalidConfiguration, match=r"selects a\.json, a link that leads out of the project"):
+        config_files_context("check", ["*.json"])(snapshot)
+
+
+def test_lock_file_behind_a_link_is_a_file_of_the_project(program: Path) -> None:
+    project = program.parent
+    write(project / "lib/lock", "1")
+    (project / "lock").symlink_to("lib/lock")
+    assert resolved(project, {**TABLE, "lock": ["lock"]}).lock.keys() == {"lock"}
+    write(project.with_name(f"{project.name}-x") / "lock", "1")
+    (project / "other").symlink_to(f"../{project.name}-x/lock")
+    with pytest.raises(InvalidConfiguration, match="'other' in `lock` of the task 'check' is outside the project"):
+        resolved(project, {**TABLE, "lock": ["other"]})

@@ -7,12 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
 
 from codebatch.model.digest import Digest
-from codebatch.model.entry import Entry
+from codebatch.model.entry import Entry, EntryKind
 from codebatch.model.record import Diagnostic, File, Record
 from codebatch.model.task import JsonValue, SnapshotView
 from codebatch_workers import tasks
@@ -68,14 +69,22 @@ def lint_all(
 class Snapshot(SnapshotView):
     """A snapshot of files. Files in `content` have content; files that are only named in `paths` have none."""
 
-    def __init__(self, *paths: str, content: Mapping[str, bytes] | Mapping[bytes, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        *paths: str,
+        content: Mapping[str, bytes] | Mapping[bytes, bytes] | None = None,
+        links: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
+        """`links` maps the paths of symbolic links to their targets."""
         self._content = {os.fsencode(path): data for path, data in (content or {}).items()}
-        every = sorted({*(path.encode() for path in paths), *self._content})
-        self._entries = [Entry(path, "file", False, 0, Digest("")) for path in every]
+        self._links = {path.encode(): target for path, target in links.items()}
+        every = {*(path.encode() for path in paths), *self._content}
+        files = [Entry(path, "file", False, 0, Digest("")) for path in every]
+        self._entries = sorted([*files, *(Entry(path, "symlink", False, 0, Digest("")) for path in self._links)])
 
     @property
     def entries(self) -> list[Entry]:
         return self._entries
 
-    def read(self, path: bytes) -> bytes | None:
-        return self._content.get(path)
+    def read(self, path: bytes, kind: EntryKind = "file") -> bytes | None:
+        return self._content.get(path) if kind == "file" else self._links.get(path)

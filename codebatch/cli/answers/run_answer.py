@@ -28,7 +28,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or joined parts,
       or produced by this run. Both are 0 if nothing was left to do.
     - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
-      the results of these tasks.
+      the results of these tasks. If the batch was up to date, tasks that call a program are included.
     - `findings_left_out`: for tasks that call a program, the number of findings that are not at a place in a file that
       the program got.
     - `tasks_without_files`: maps tasks that call a program to the reason why they checked no file.
@@ -101,6 +101,12 @@ def answer_run(context: CommandContext, result: RunResult) -> int:
         headline=result.headline,
     )
     for task, inputs in result.inputs_outside_key.items():
+        if result.action == "up to date":
+            context.note(
+                f"{task} was not run again, although its cache key does not cover all inputs ({inputs}); "
+                "to run it again: codebatch run --again"
+            )
+            continue
         reason = f"they depend on inputs not covered by the cache key: {inputs}"
         hint = f"declare them in `files` and `tools` of [tasks.{task}]"
         context.note(f"results of {task} are not reused by later runs: {reason} ({hint})")

@@ -41,6 +41,7 @@ _FIELD_NAMES = {
     "shards": "other shards",
     "path": "new file",
     "task": "task not in the base",
+    "program": "the content of the program, or of another file outside of the project that its command names:",
     "needs": "the cache key of",
     "result": "no result in the base",
     "base": "the base is",
@@ -106,8 +107,8 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
     context.print(answer, _miss_lines(answer))
     for name in _changed_implementations(answer, catalogue.commands):
         context.note(
-            f"the implementation of {name} covers its settings in [tasks.{name}], the whole output of its version "
-            "command, its files in `lock`, and codebatch"
+            f"the implementation of {name} covers its settings in [tasks.{name}], the whole output of `version`, "
+            "files of the project in `lock` and `command`, and codebatch"
         )
     return completeness_exit_status(completeness)
 

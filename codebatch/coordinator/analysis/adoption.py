@@ -11,8 +11,8 @@ from __future__ import annotations
 import bisect
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice, pairwise, product
-from typing import NamedTuple
+from itertools import accumulate, islice, pairwise
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -39,6 +39,7 @@ _OUTCOMES_PER_COMMIT_MAX = 10_000
 # To read another base, its plan and snapshot must be read. This is done only if at least this share of results is
 # missing.
 _MISS_SHARE_MIN = 1 / 256
+TaskScope = Literal["file", "project"]
 # The cost of copying a result from an older batch, relative to the cost of computing it.
 _REUSE_COST_SHARE = 0.05
 
@@ -130,11 +131,11 @@ class ReuseSource(msgspec.Struct, frozen=True):
             if not search.needs_another_base:
                 break
             with treating_damage_as_missing():
-                search.adopt_base_results(base, [task for task in usable if task.scope == "file"])
+                search.adopt_base_results(base, self._usable_from(base, usable, "file"))
         search.commit(committer)
         likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
-        for base, task in product(likeliest, usable):
-            if task.scope == "project":
+        for base in likeliest:
+            for task in self._usable_from(base, usable, "project"):
                 with treating_damage_as_missing():
                     search.adopt_project_result(base, task)
                 search.commit(committer)
@@ -146,7 +147,6 @@ class ReuseSource(msgspec.Struct, frozen=True):
         Nothing is written. Whether shard files are damaged is not checked.
         """
         usable = [task for task in plan.tasks if self._is_usable(plan, task)]
-        file_tasks = [task for task in usable if task.scope == "file"]
         current_items = None if self.snapshot is None or plan.paths else SnapshotItems(self.snapshot, items.entries)
         visible = visible_contexts(plan.tasks)
         found: dict[str, set[int]] = {task.name: set() for task in usable}
@@ -155,15 +155,17 @@ class ReuseSource(msgspec.Struct, frozen=True):
         for base in bases:
             if _needs_another_base(planned - sum(map(len, found.values())), planned):
                 with treating_damage_as_missing():
+                    file_tasks = self._usable_from(base, usable, "file")
                     for match in _match_tasks(base, file_tasks, items, visible, current_items):
                         runs = _reusable_runs(match.places, match.results, base.id, match.task)
                         found[match.task].update(item for run in runs for item in range(run.start, run.end))
         counts = {task.name: len(found.get(task.name, ())) for task in plan.tasks}
-        for base, task in product(bases, usable):
+        for base in bases:
             with treating_damage_as_missing():
                 is_same = (base.plan.snapshot_digest, base.plan.shards) == (plan.snapshot_digest, plan.shards)
-                if task.scope == "project" and is_same and _has_project_result(base, plan, task):
-                    counts[task.name] = 1
+                for task in self._usable_from(base, usable, "project"):
+                    if is_same and _has_project_result(base, plan, task):
+                        counts[task.name] = 1
         return counts
 
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
@@ -175,6 +177,11 @@ class ReuseSource(msgspec.Struct, frozen=True):
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(planned) for planned in plan.tasks if planned.name in needed}
         return not self.catalogue.unkeyed_input(task.name) and keys.isdisjoint(self.untrusted)
+
+    def _usable_from(self, base: ReuseBase, tasks: Sequence[PlannedTask], scope: TaskScope) -> list[PlannedTask]:
+        """Return the tasks of a scope of which a base may have results: those whose programs have the same content."""
+        builds = self.catalogue.program_builds(task.name for task in tasks)
+        return [task for task in tasks if task.scope == scope and base.programs.get(task.name) == builds.get(task.name)]
 
     def _open_bases(self) -> list[ReuseBase]:
         bases: list[ReuseBase] = []

@@ -70,7 +70,7 @@ def execute(
     """
     plan = batch.plan()
     catalogue = catalogue.with_imports(batch.about.imports)
-    check_tools(catalogue, plan)
+    check_tools(catalogue, plan, batch.about.programs)
     snapshot = snapshot or load_batch_snapshot(store, batch)
     assert snapshot.id == plan.snapshot_id
     reuse = ReuseSource(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from codebatch.errors import InvalidConfiguration, InvalidInput, ToolMismatch
 from codebatch.model.analysis.shard_boundaries import cut_shards
+from codebatch.model.digest import Digest
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, order_tasks, plan_digest, plan_items, task_key
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import ContextFactory, JsonValue
@@ -170,11 +172,12 @@ def make_plan(
     )
 
 
-def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
-    """Raise ToolMismatch if the installed tasks differ from the tasks of a plan.
+def check_tools(catalogue: TaskCatalogue, plan: Plan, programs: Mapping[str, Digest] = MappingProxyType({})) -> None:
+    """Raise ToolMismatch if the installed tasks differ from the tasks of a batch with its `plan` and `programs`.
 
     They differ if a task's installed version, code, configuration or tools would give it another cache key than in the
-    plan. Then the plan cannot be resumed, because results of two versions would be mixed.
+    plan, or if its program has other content. Then the batch cannot be resumed, because results of two versions would
+    be mixed.
     """
     configs = {task.name: task.config for task in plan.tasks}
     for task in plan.tasks:
@@ -199,3 +202,6 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
                 if getattr(installed_task, field) != getattr(task, field)
             ]
             raise task_mismatch_error(task.name, different)
+    for name, build in catalogue.program_builds(plan.task_names).items():
+        if programs.get(name, build) != build:
+            raise task_mismatch_error(name, ["program"])

@@ -81,6 +81,8 @@ def _local_reason(task: PlannedTask, catalogue: TaskCatalogue) -> str:
         program = command.table.command[0]
         if "/" in program and not program.startswith("/"):
             return f"its program {program!r} is a file of the project"
+        if command.inputs:
+            return f"its command names {next(iter(command.inputs))!r}, a file of the project"
         for setting in ("link", "lock"):
             if getattr(command.table, setting):
                 return f"it has `{setting}`, which names files of the project"

@@ -20,6 +20,7 @@ DifferenceField = Literal[
     "implementation",
     "config",
     "tool",
+    "program",
     "needs",
     "task",
     "object",
@@ -92,6 +93,11 @@ def item_differences(
                 )
             )
     return tuple(differences)
+
+
+def program_difference(task: str, new: Mapping[str, str], old: Mapping[str, str]) -> FieldDifferences:
+    """Return the difference between the programs of a task outside of the project. Both map tasks to digests."""
+    return tuple(_text_difference("program", old.get(task, ""), new.get(task, "")))
 
 
 def project_differences(new: Plan, old: Plan, task: str) -> FieldDifferences:

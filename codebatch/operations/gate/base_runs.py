@@ -11,7 +11,9 @@ change.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from codebatch.coordinator.analysis.planning import check_tools, make_plan
 from codebatch.coordinator.analysis.progress_counter import RunScope
@@ -20,6 +22,7 @@ from codebatch.git.ancestry import Repository
 from codebatch.git.commit_tree import check_out_commit
 from codebatch.git.repository import GitError
 from codebatch.model.analysis.imports import adapt_imports, have_equal_tasks
+from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path
 from codebatch.model.plan import plan_digest
 from codebatch.operations.comparison.revisions import NamedCommit, find_commit_batch
@@ -42,6 +45,14 @@ from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.clock import wall_ns
 
 
+class _BatchKey(NamedTuple):
+    """The values that a batch with equal results has: plan digest, sources with paths, and contents of programs."""
+
+    plan_digest: Digest
+    sources_and_paths: tuple[tuple[bytes, ...], tuple[bytes, ...]]
+    programs: Mapping[str, Digest]
+
+
 def run_snapshot_as(
     store: StoreDir,
     head: BatchDir,
@@ -59,9 +70,9 @@ def run_snapshot_as(
     """
     plan = head.plan()
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
-    check_tools(catalogue, plan)
+    check_tools(catalogue, plan, head.about.programs)
     tasks = adapt_imports(known.plan().tasks if known is not None else (), plan.tasks)
-    key = plan_digest(snapshot.digest, tasks, plan.paths), head.about.sources_and_paths
+    key = _BatchKey(plan_digest(snapshot.digest, tasks, plan.paths), head.about.sources_and_paths, head.about.programs)
     with store.writing() as lock:
         batch = _find_batch(store, key)
         if batch is None:
@@ -75,6 +86,7 @@ def run_snapshot_as(
                     checkout=checkout,
                     at_ns=wall_ns(),
                     before=head.id,
+                    programs=head.about.programs,
                     for_comparison=True,
                 )
         if not read_current_state(batch).is_settled_and_merged:
@@ -95,7 +107,7 @@ def rerun_with_head_tasks(
     Stopped at a signal, and StoreError.
     """
     lacks_paths = batch.about.sources == head.about.sources and batch.about.paths not in ((), head.about.paths)
-    has_tasks = have_equal_tasks(batch.plan().tasks, head.plan().tasks)
+    has_tasks = _have_equal_tasks(batch, head)
     if not lacks_paths and (has_tasks or batch.about.snapshot_id == head.about.snapshot_id):
         return batch
     checkout = Checkout(batch.about.commit, batch.about.is_clean)
@@ -141,7 +153,7 @@ def obtain_commit_batch(
     """
     ended = [batch for batch in list_commit_batches(store, head, commit.id) if has_ended(batch)]
     if ended:
-        return max(ended, key=lambda batch: have_equal_tasks(batch.plan().tasks, head.plan().tasks))
+        return max(ended, key=lambda batch: _have_equal_tasks(batch, head))
     try:
         return run_commit_as(store, head, commit.id, execution, listener, label=commit.label)
     except Stopped:
@@ -241,8 +253,14 @@ def has_ended(batch: BatchDir) -> bool:
         return False
 
 
-def _find_batch(store: StoreDir, key: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> BatchDir | None:
+def _have_equal_tasks(batch: BatchDir, head: BatchDir) -> bool:
+    """Return whether two batches have the same tasks, and programs with the same content."""
+    programs, head_programs = batch.about.programs, head.about.programs
+    return programs == head_programs and have_equal_tasks(batch.plan().tasks, head.plan().tasks)
+
+
+def _find_batch(store: StoreDir, key: _BatchKey) -> BatchDir | None:
+    abouts = ((batch, batch.about) for batch in iter_batches(store))
     return next(
-        (batch for batch in iter_batches(store) if (batch.about.plan_digest, batch.about.sources_and_paths) == key),
-        None,
+        (batch for batch, about in abouts if key == (about.plan_digest, about.sources_and_paths, about.programs)), None
     )

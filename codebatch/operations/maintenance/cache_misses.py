@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,12 +15,14 @@ from codebatch.model.analysis.cache_misses import (
     FieldDifferences,
     fewest_differences,
     item_differences,
+    program_difference,
     project_differences,
     task_differences,
     uncovered_input_difference,
     without_item_values,
 )
 from codebatch.model.analysis.result_key import PlanItems, result_key, same_items
+from codebatch.model.digest import Digest
 from codebatch.model.entry import path_row
 from codebatch.model.outcome import HolderId, TaskOutcome
 from codebatch.model.plan import PlannedTask, visible_contexts
@@ -141,6 +143,15 @@ class _ComparedBase:
         self.tasks = {task.name: task for task in base.plan.tasks}
         self.items = base.items()
 
+    def task_differences(self, task: PlannedTask, programs: Mapping[str, Digest]) -> FieldDifferences:
+        """Return the inputs of a task that differ from those of the base. `programs` are those of the new batch."""
+        if task.name not in self.tasks:
+            return (FieldDifference(field="task"),)
+        return (
+            *task_differences(task, self.tasks[task.name]),
+            *program_difference(task.name, programs, self.base.programs),
+        )
+
     @cached_property
     def item_places(self) -> dict[bytes, int]:
         return {entry.path: place for place, entry in enumerate(self.items.entries)}
@@ -200,7 +211,8 @@ class _MissExplainer:
 
     def explain_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
         """Return the misses of a file task, for all files or one."""
-        comparison = _PlanComparison(self._items, self._contexts[task.name], task, self._bases)
+        programs = self._records.batch.about.programs
+        comparison = _PlanComparison(self._items, self._contexts[task.name], task, self._bases, programs)
         done = 0
         misses: list[_Miss] = []
         for shard in self._plan.shards:
@@ -293,7 +305,10 @@ class _MissExplainer:
     def _base_differences(self, task: PlannedTask, old: _ComparedBase) -> FieldDifferences:
         if task.name not in old.tasks:
             return (FieldDifference(field="task"),)
-        differences = project_differences(self._plan, old.base.plan, task.name)
+        differences = (
+            *project_differences(self._plan, old.base.plan, task.name),
+            *program_difference(task.name, self._records.batch.about.programs, old.base.programs),
+        )
         if differences:
             return differences
         try:
@@ -337,16 +352,18 @@ class _PlanComparison:
     """A comparison of the items of a plan with the items of each base, for one task."""
 
     def __init__(
-        self, items: PlanItems, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_ComparedBase]
+        self,
+        items: PlanItems,
+        contexts: frozenset[str],
+        task: PlannedTask,
+        bases: Sequence[_ComparedBase],
+        programs: Mapping[str, Digest],
     ) -> None:
         self._items = items
         self._contexts = contexts
         self._task = task
         self._bases = bases
-        self._task_differences = [
-            task_differences(task, old.tasks[task.name]) if task.name in old.tasks else (FieldDifference(field="task"),)
-            for old in bases
-        ]
+        self._task_differences = [old.task_differences(task, programs) for old in bases]
         self._same_items = [same_items(items, old.items, contexts) for old in bases]
 
     def compare_item(self, item: int) -> _BaseDifferences:

@@ -101,7 +101,8 @@ def _restricted_rerun(
     tasks = [task for task in plan.tasks if is_whole or task.scope == "file"]
     restricted = make_plan(catalogue, original.snapshot, plan.pipeline, tasks, plan.shard_rule, paths)
     sources = original.batch.about.sources or (b"/",)
-    return hidden_batch(store, restricted, sources=sources, at_ns=wall_ns())
+    programs = original.batch.about.programs
+    return hidden_batch(store, restricted, sources=sources, programs=programs, at_ns=wall_ns())
 
 
 def _compare_runs(original: BatchRecords, rerun: BatchRecords, files: int) -> VerificationResult:

@@ -116,7 +116,9 @@ def import_into(
         bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline, plan.tasks))))[
             :BASES_MAX
         ]
-        with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
+        with hidden_batch(
+            store, plan, sources=start.about.sources, bases=bases, programs=start.about.programs, at_ns=wall_ns()
+        ) as hidden:
             executed = execution.execute(store, lock, hidden, RunScope(), listener, planner.frozen.snapshot)
             if executed.signal_status:
                 status = executed.signal_status
@@ -199,7 +201,7 @@ def _make_import_planner(
     """
     plan, about = start.plan(), start.about
     catalogue = execution.configuration.catalogue.with_imports({*about.imports, task})
-    check_tools(catalogue, plan)
+    check_tools(catalogue, plan, about.programs)
     imports = {*about.imports, task}
     names = [*(name for name in plan.task_names if name not in imports), *sorted(imports)]
     overrides = {planned_task.name: planned_task.config for planned_task in plan.tasks} | {

@@ -81,6 +81,11 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
         """The digest of the plan."""
         return plan_digest(self.frozen.snapshot.digest, self.tasks, self.frozen.paths)
 
+    @property
+    def programs(self) -> dict[str, Digest]:
+        """For each task that calls a program, the digest of the files outside of the project."""
+        return self.catalogue.program_builds(task.name for task in self.tasks)
+
     def plan(self) -> Plan:
         """Create the plan and return it."""
         frozen = self.frozen
@@ -99,6 +104,7 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
             stat_cache=self.frozen.stat_cache,
             bases=bases,
             checkout=checkout,
+            programs=self.programs,
             at_ns=wall_ns(),
         )
 
@@ -144,10 +150,10 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
         The batch that queries about the snapshot use is preferred. Otherwise, the latest batch of the plan is returned,
         with any sources. Unreadable batches are skipped, and `note` receives a note about each.
         """
-        key = (self.digest, self.pipeline)
+        key = (self.digest, self.pipeline, self.programs)
         latest: tuple[BatchDir, PlanMatch] | None = None
         for batch in iter_batches(self.store, note):
-            if (batch.about.plan_digest, batch.about.pipeline) != key:
+            if (batch.about.plan_digest, batch.about.pipeline, batch.about.programs) != key:
                 continue
             answers = self._is_answered_by(batch)
             if latest is not None and not answers:

@@ -261,7 +261,9 @@ def _reexecuting_tasks(
     is_of_files = {name.task for name in requested.values()}.isdisjoint(plan.project_tasks)
     scope = RunScope(tasks=needed, shards=frozenset(name.shard for name in requested.values()) if is_of_files else None)
     sources = batch.about.sources or (b"/",)
-    with hidden_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns()) as rerun:
+    with hidden_batch(
+        store, plan, sources=sources, bases=(batch.id,), programs=batch.about.programs, at_ns=wall_ns()
+    ) as rerun:
         executed = replace(execution, reuses=True).execute(store, lock, rerun, scope, listener)
         yield _equal_files(rerun, plan, requested), executed.signal_status
 

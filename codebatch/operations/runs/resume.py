@@ -254,6 +254,13 @@ def _make_result(
     custom_tasks = [
         name for name in records.task_names if name in catalogue.custom_locations and not catalogue.unkeyed_input(name)
     ]
+    uncovered = {name: mark for name in custom_tasks if (mark := records.uncovered_inputs(name))}
+    if action == "up to date":
+        uncovered |= {
+            name: reason
+            for name in records.task_names
+            if name in catalogue.commands and (reason := catalogue.unkeyed_input(name))
+        }
     unmatched: dict[str, str] = {}
     totals = read_call_totals(batch, catalogue.commands.keys() & records.task_names)
     if not (executed.signal_status or summary.failures):
@@ -278,6 +285,6 @@ def _make_result(
         executed=executed,
         findings_left_out={name: total.left_out for name, total in totals.items() if total.left_out},
         tasks_without_files=unmatched,
-        inputs_outside_key={name: mark for name in custom_tasks if (mark := records.uncovered_inputs(name))},
+        inputs_outside_key=uncovered,
         task=task,
     )

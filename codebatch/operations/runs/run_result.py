@@ -32,7 +32,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     - `findings_left_out`: for tasks that call a program, the number of findings that are not at a place in a file of
       their call.
     - `tasks_without_files`: maps tasks that call a program to the reason why they checked no file.
-    - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
+    - `inputs_outside_key`: maps tasks to inputs that their cache key does not cover. Other batches do not reuse
       the results of these tasks.
     - `task`: the name of the task if the run was restricted to one task, otherwise None.
     - `name`: the name given to the batch.

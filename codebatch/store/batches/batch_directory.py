@@ -82,6 +82,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
     - `commit`: the git commit of the work tree when the snapshot was taken, or empty if unknown. `is_clean` is set if
       the snapshot has exactly the files of this commit.
     - `imports`: the tasks of imported findings, each with the object of the imported file.
+    - `programs`: for each task that calls a program, a digest of the files outside of the project that its command
+      names. Batches with another one have no results for this batch.
     - `project`: for a task list, the root of its project; `sources` is then the directory of the list. Empty for
       analyses.
     - `for_comparison`: the batch was run only as the base of a comparison. `latest~N` does not count it.
@@ -99,6 +101,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     commit: str = ""
     is_clean: bool = False
     imports: dict[str, Digest] = msgspec.field(default_factory=dict)
+    programs: dict[str, Digest] = msgspec.field(default_factory=dict)
     for_comparison: bool = False
     created_at_ns: InstantNs
     shards: int
@@ -187,13 +190,14 @@ def create_batch(
     for_comparison: bool = False,
     is_hidden: bool = False,
     project: bytes = b"",
+    programs: Mapping[str, Digest] = MappingProxyType({}),
     documents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> BatchDir:
     """Create a batch directory atomically. On return it is on disk.
 
     If `is_hidden` is set, no reader finds the batch. After the creator has died, the next writer removes the batch. If
     `before` is set, the new ID sorts before the ID `before`, so the new batch does not become the latest one.
-    `documents` maps names of further files in the directory to their contents. `project` becomes the member `project`
+    `documents` maps names of further files in the directory to their contents. `project` and `programs` become members
     of batch.json (BatchFile).
     """
     from codebatch.model.analysis.imports import imported_objects
@@ -210,6 +214,7 @@ def create_batch(
         commit=checkout.commit,
         is_clean=checkout.is_clean,
         imports=imported_objects(plan.tasks),
+        programs=dict(programs),
         for_comparison=for_comparison,
         created_at_ns=at_ns,
         shards=len(plan.shards),
@@ -225,13 +230,19 @@ def create_batch(
 
 @contextlib.contextmanager
 def hidden_batch(
-    store: StoreDir, plan: Plan, *, sources: Sequence[bytes], bases: Sequence[BatchId] = (), at_ns: int
+    store: StoreDir,
+    plan: Plan,
+    *,
+    sources: Sequence[bytes],
+    bases: Sequence[BatchId] = (),
+    programs: Mapping[str, Digest],
+    at_ns: int,
 ) -> Iterator[BatchDir]:
     """Create a temporary batch that no reader finds, and remove it at the end.
 
     If the process is killed, the next writer removes the batch.
     """
-    batch = create_batch(store, plan, sources=sources, bases=bases, at_ns=at_ns, is_hidden=True)
+    batch = create_batch(store, plan, sources=sources, bases=bases, programs=programs, at_ns=at_ns, is_hidden=True)
     try:
         yield batch
     finally:

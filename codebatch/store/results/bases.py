@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
@@ -91,6 +91,11 @@ class ReuseBase:
     def snapshot_id(self) -> SnapshotId:
         """The ID of the snapshot of the batch."""
         return self._batch.about.snapshot_id
+
+    @property
+    def programs(self) -> Mapping[str, Digest]:
+        """For each task that calls a program, the digest of the files outside of the project (BatchFile)."""
+        return self._batch.about.programs
 
     @property
     def plan(self) -> Plan:

@@ -21,7 +21,7 @@ import msgspec
 from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.documents import Document, decode_document, encode_document
-from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_entry, find_item
+from codebatch.model.entry import Entry, EntryKind, SnapshotId, decode_entries, find_entry, find_item
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store import layout
 from codebatch.store.documents import read_document
@@ -170,10 +170,13 @@ class Snapshot:
         with self._damage_as_corrupt():
             return find_entry(self._lines_of(frame_at(self.document.frames, path)), path)
 
-    def read(self, path: bytes) -> bytes | None:
-        """Return the content of the file at a path, or None if it is not a file. Raises ObjectMissing."""
+    def read(self, path: bytes, kind: EntryKind = "file") -> bytes | None:
+        """Return the content of the file at a path, or the target of the link. Raises ObjectMissing.
+
+        If the entry at the path is not of the given kind, return None.
+        """
         entry = self.entry(path)
-        if entry is None or entry.kind != "file":
+        if entry is None or entry.kind != kind:
             return None
         return self._objects.read(entry.object, entry.size)
 

@@ -38,6 +38,19 @@ env = {CALLS = "CALLS_FILE.other"}
 tasks = ["check", "other"]
 default = true
 """
+PRINTER = """#!/bin/sh
+[ "$1" = --version ] && { echo 1; exit; }
+for file; do echo "$file:1:1: error: one"; done
+"""
+ELSEWHERE = """
+[tasks.check]
+command = ["PROGRAM", "{files}"]
+match = ["*.txt"]
+records = "gcc"
+[pipelines.ci]
+tasks = ["check"]
+default = true
+"""
 
 
 class Linted:
@@ -107,10 +120,11 @@ def test_only_changed_files_are_checked_again(linted: Linted) -> None:
         lambda linted: write(linted.root / "d1/style.json", "{}"),
         lambda linted: write(linted.root / "package-lock.json", '{"version": 2}'),
         lambda linted: write(linted.root / "tools/version-output", "linter 1.0 built today\n"),
+        lambda linted: write(linted.root / "tools/linter", f"{LINTER}# edited\n"),
         lambda linted: linted.configure(TABLE.replace("exit_ok = [0, 1]", "exit_ok = [1]")),
         lambda linted: linted.configure(TABLE.replace('["*.txt"]', '["*.txt", "!x"]')),
     ],
-    ids=["config file", "new config file", "lock", "version", "exit_ok", "match"],
+    ids=["config file", "new config file", "lock", "version", "program", "exit_ok", "match"],
 )
 def test_changed_input_runs_only_this_task_again(linted: Linted, change: Callable[[Linted], object]) -> None:
     change(linted)
@@ -121,6 +135,30 @@ def test_changed_input_runs_only_this_task_again(linted: Linted, change: Callabl
     fields = {difference["field"] for reason in rows["check"]["reasons"] for difference in reason["differences"]}
     assert ("implementation" in fields) == ("the implementation of check covers its settings" in explained.notes)
     assert linted.run() == []
+
+
+def test_changed_program_elsewhere_runs_again_here_and_its_results_join_elsewhere(
+    codebatch: CommandLine, tmp_path: Path
+) -> None:
+    root = codebatch.directory
+    program = write(tmp_path.with_name(f"{tmp_path.name}-bin") / "linter", PRINTER)
+    program.chmod(0o755)
+    write(root / "codebatch.toml", ELSEWHERE.replace("PROGRAM", str(program)))
+    write(root / "a.txt", "x\n")
+    first = codebatch("run", "--json").json
+    assert codebatch("run", "--dry-run", "--json").json["batch_id"] == first["batch_id"]
+    codebatch("run", "--part", "1/1", "--part-output", "../one.cbpart")
+    program.write_text(PRINTER.replace(": one", ": two"))
+    assert [task["cached"] for task in codebatch("run", "--dry-run", "--json").json["tasks"]] == [0]
+    assert codebatch("verify", first["batch_id"], "--json", status=2).error["code"] == "tool_mismatch"
+    joined = codebatch("join", "../one.cbpart", "--json").json
+    assert (joined["result_digest"], joined["executed"]) == (first["result_digest"], 0)
+    assert (codebatch("run", "--again", "--json").json["executed"]) == 2
+    assert "two" in codebatch("query", "diagnostics").text
+    program.write_text(PRINTER.replace(": one", ": three"))
+    codebatch("run")
+    assert "three" in codebatch("query", "diagnostics").text
+    assert "another file outside of the project that its command names" in codebatch("explain-miss").text
 
 
 def test_other_settings_of_one_task_leave_results_of_the_other_task(linted: Linted) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -65,13 +66,12 @@ class CommandProgram:
         return replace(end, output=output)
 
     def _check_unchanged(self) -> None:
-        """Raise ToolMismatch if the program is not the one whose version is part of the plan."""
-        try:
-            is_same = file_fingerprint(self._location.program) == self._location.state
-        except OSError:
-            is_same = False
-        if not is_same:
+        """Raise ToolMismatch if a program that the command names is not the one whose content is part of the plan."""
+        for path, state in self._location.states.items():
+            with contextlib.suppress(OSError):
+                if file_fingerprint(path) == state:
+                    continue
             raise ToolMismatch(
-                f"the program {self._location.program} of the task {self._name!r} was replaced during the run",
+                f"the program {path} of the task {self._name!r} was replaced during the run",
                 hint="start a new run: codebatch run",
             )
