@@ -73,37 +73,55 @@ class CheckoutComparison:
         """
         committed = committed_submodules(self._git, self._directory, _COMPARISON_SECONDS_MAX, is_top=self._is_top)
         return committed == submodules and all(
-            self._is_submodule_clean(path, commit.decode("ascii"), below[path]) for path, commit in submodules.items()
+            is_submodule_clean(
+                self._git,
+                self._directory,
+                path,
+                commit.decode("ascii"),
+                below[path],
+                is_top=self._is_top,
+                depth=self._submodule_depth,
+            )
+            for path, commit in submodules.items()
         )
-
-    def _is_submodule_clean(self, path: bytes, commit: str, paths: list[bytes]) -> bool:
-        directory = os.path.join(self._directory, path)
-        if not is_repository_top(directory):  # Not checked out. git reports no files there.
-            return not paths
-        if self._submodule_depth == _SUBMODULE_DEPTH_MAX or not self._owns_repository(directory):
-            return False
-        if find_head(self._git, directory).commit != commit:
-            return False
-        checkout = CheckoutComparison(self._git, directory, is_top=True, depth=self._submodule_depth + 1)
-        try:
-            return checkout.is_clean(paths)
-        finally:
-            checkout.close()
-
-    def _owns_repository(self, submodule: bytes) -> bool:
-        """Return whether the repository of a submodule is inside it, or in `modules/` of the outer repository.
-
-        If this were not required, a `.git` file could name any other repository, in which these files are clean.
-        """
-        inside = os.path.join(submodule, b".git")
-        if os.path.isdir(inside):
-            return not os.path.islink(inside)
-        outer = _repository_at(self._git, self._directory, is_top=self._is_top)
-        return _repository_at(self._git, submodule, is_top=True).startswith(os.path.join(outer, b"modules", b""))
 
     def close(self) -> None:
         """End git if it still runs."""
         end_git(self._process)
+
+
+def is_submodule_clean(
+    git: str, outer: bytes, path: bytes, commit: str, paths: Iterable[bytes], *, is_top: bool = True, depth: int = 0
+) -> bool:
+    """Return whether a submodule of a directory has exactly the files of a commit, or is not checked out and empty.
+
+    `paths` are its files, relative to it. `depth` is the number of repositories that enclose the outer one as a
+    submodule. Raises GitError.
+    """
+    directory = os.path.join(outer, path)
+    if not is_repository_top(directory):  # Not checked out. git reports no files there.
+        return not [*paths]
+    if depth == _SUBMODULE_DEPTH_MAX or not _owns_repository(git, outer, directory, is_top=is_top):
+        return False
+    if find_head(git, directory).commit != commit:
+        return False
+    checkout = CheckoutComparison(git, directory, is_top=True, depth=depth + 1)
+    try:
+        return checkout.is_clean(paths)
+    finally:
+        checkout.close()
+
+
+def _owns_repository(git: str, outer: bytes, submodule: bytes, *, is_top: bool) -> bool:
+    """Return whether the repository of a submodule is inside it, or in `modules/` of the outer repository.
+
+    If this were not required, a `.git` file could name any other repository, in which these files are clean.
+    """
+    inside = os.path.join(submodule, b".git")
+    if os.path.isdir(inside):
+        return not os.path.islink(inside)
+    repository = _repository_at(git, outer, is_top=is_top)
+    return _repository_at(git, submodule, is_top=True).startswith(os.path.join(repository, b"modules", b""))
 
 
 def _nearest_ancestor(directories: Container[bytes], path: bytes) -> bytes | None:

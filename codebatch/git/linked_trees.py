@@ -14,15 +14,20 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from codebatch.git.repository import GitError, first_error_line, query_git
+from codebatch.git.repository import GitError, end_git, finish_git, first_error_line, query_git, start_git
 from codebatch.model.entry import display_path
+from codebatch.system.files.regular_files import read_regular
 
 _POLL_SECONDS = 0.1
 _MERGE_SECONDS_MAX = 60.0
 _QUERY_SECONDS_MAX = 60.0
+_EXCLUDES_BYTES_MAX = 4 << 20
 BLOCK_BYTES = 4096
 """The space that a file may need in addition to its content."""
+_LINK_MODE = b"120000"
+_SUBMODULE_MODE = b"160000"
 _SETTINGS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false")
 _LOCAL_VARIABLES = frozenset(
     (
@@ -82,14 +87,80 @@ def unregister_linked_tree(git: str, repository: bytes, tree: bytes) -> None:
     _run(git, repository, ("worktree", "remove", "-f", "-f", tree), lambda: True)
 
 
-def commit_bytes(git: str, repository: bytes, commit: str) -> int:
-    """Return about how much disk space the files of a commit need. Raises GitError."""
+class CommitTree(NamedTuple):
+    """The files of a commit.
+
+    - `size_bytes`: about how much disk space they need.
+    - `paths`: the paths of all files, links and submodules. `links`: the object ids of the links, by path.
+    - `submodules`: the commits of the submodules, by path.
+    """
+
+    size_bytes: int
+    paths: list[bytes]
+    links: dict[bytes, bytes]
+    submodules: dict[bytes, str]
+
+
+def read_commit_tree(git: str, repository: bytes, commit: str) -> CommitTree:
+    """Return the files of a commit. Raises GitError."""
     arguments = ("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+    tree = CommitTree(0, [], {}, {})
     size_bytes = 0
     for line in query_git(git, repository, arguments, _QUERY_SECONDS_MAX, is_top=True).split(b"\0")[:-1]:
-        *_, size = line.partition(b"\t")[0].split()
+        facts, _, path = line.partition(b"\t")
+        mode, _, object_id, size = facts.split()
         size_bytes += BLOCK_BYTES + (int(size) if size.isdigit() else 0)
-    return size_bytes
+        tree.paths.append(path)
+        if mode == _LINK_MODE:
+            tree.links[path] = object_id
+        elif mode == _SUBMODULE_MODE:
+            tree.submodules[path] = object_id.decode("ascii", "replace")
+    return tree._replace(size_bytes=size_bytes)
+
+
+def read_link_targets(git: str, repository: bytes, links: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return the targets of links by path. `links` has their object ids. Missing objects are left out.
+
+    Raises GitError.
+    """
+    targets: dict[bytes, bytes] = {}
+    with tempfile.TemporaryFile() as names:
+        names.write(b"".join(object_id + b"\n" for object_id in links.values()))
+        names.seek(0)
+        process = start_git(git, repository, ("cat-file", "--batch"), is_top=True, input_descriptor=names.fileno())
+        try:
+            output = finish_git(process, _QUERY_SECONDS_MAX)[0]
+        finally:
+            end_git(process)
+    at = 0
+    for path in links:
+        end = output.index(b"\n", at)
+        *_, size = output[at:end].split()
+        at = end + 1
+        if size.isdigit():
+            targets[path] = output[at : at + int(size)]
+            at += int(size) + 1
+    return targets
+
+
+def read_user_excludes(git: str, tree: bytes) -> bytes:
+    """Return the content of the ignore file of the user for all repositories, or nothing if there is none."""
+    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    path = os.fsencode(os.path.join(settings, "git", "ignore"))
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        found = subprocess.run(
+            [git, "config", "--type=path", "--null", "--get", "core.excludesFile"],
+            check=False,
+            cwd=tree,
+            env=without_repository_variables(os.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_QUERY_SECONDS_MAX,
+        )
+        if found.returncode == 0:
+            path = os.path.join(tree, found.stdout.removesuffix(b"\0"))
+        return read_regular(path, bytes_max=_EXCLUDES_BYTES_MAX, is_link_followed=True)
+    return b""
 
 
 def merge_contents(git: str, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:

@@ -1,21 +1,23 @@
 """Changes of files: proposed by tasks, shown by `codebatch changes`, and written by `codebatch apply`.
 
-A change set holds all changes that a command of a work batch made in its own tree. It is an object of the store:
-one JSON object for each change, in a line of its own, sorted by path.
+A change set holds all changes that a command of a work batch made in its own tree, and the paths whose changes it
+cannot record. It is an object of the store: one JSON object for each change, then one for each of these paths, each in
+a line of its own, sorted by path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import DocumentError
-from codebatch.model.entry import PathMembers, is_safe_path, path_fields
+from codebatch.model.entry import PathMembers, display_path, is_safe_path, path_fields
 
 CHANGE_SET_BYTES_MAX = 1 << 30
+_UNRECORDED_NAMED_MAX = 5
 
 Gate = Literal["parse", "repeat", "findings", "uses", "verify"]
 """A check of a proposed change, in the order in which they are made.
@@ -44,6 +46,46 @@ class TreeChange(msgspec.Struct, frozen=True, kw_only=True, order=True):
     executable: bool = False
 
 
+UnrecordedReason = Literal["ignored", "repository", "submodule", "special", "reserved", "type"]
+"""The reason why a change set does not record what is at a path.
+
+- `ignored`: ignore files exclude it. For a directory, everything in it is excluded.
+- `repository`: another repository. `submodule`: a submodule with changes, or a removed one.
+- `special`: a FIFO, a socket or a device. `reserved`: git reserves the name.
+- `type`: a file became a link to its own content, or the reverse.
+"""
+
+UNRECORDED_TEXTS: dict[UnrecordedReason, str] = {
+    "ignored": "ignored",
+    "repository": "nested repository",
+    "submodule": "changed submodule",
+    "special": "special file",
+    "reserved": "name reserved by git",
+    "type": "link instead of a file with its target, or the reverse",
+}
+
+
+class UnrecordedPath(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """A path of a tree that a change set does not record, and the reason."""
+
+    path: bytes
+    reason: UnrecordedReason
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether work is missing from the change set. Files that the user ignores do not count as work."""
+        return self.reason != "ignored"
+
+    def __str__(self) -> str:
+        return f"{display_path(self.path)} ({UNRECORDED_TEXTS[self.reason]})"
+
+
+def unrecorded_text(paths: Sequence[UnrecordedPath]) -> str:
+    """Return the first unrecorded paths as text, followed by the number of further paths."""
+    more = f" and {len(paths) - _UNRECORDED_NAMED_MAX:,} more" if len(paths) > _UNRECORDED_NAMED_MAX else ""
+    return ", ".join(map(str, paths[:_UNRECORDED_NAMED_MAX])) + more
+
+
 class ChangeRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """The check that a proposed change failed, and the evidence in a sentence."""
 
@@ -65,8 +107,12 @@ class ProposedChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeSetRow(PathMembers, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A line of a change set. See TreeChange. `added` and `removed` are numbers of lines."""
+    """A line of a change set. See TreeChange. `added` and `removed` are numbers of lines.
 
+    With `unrecorded`, the line has a path that is not recorded, and the reason. It has no other members.
+    """
+
+    unrecorded: UnrecordedReason | None = None
     kind: Literal["file", "link"] = "file"
     before: str | None = None
     after: str | None = None
@@ -84,19 +130,35 @@ class ListedChange(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
 
 
+class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes of a command, and the paths that are not recorded, each sorted by path."""
+
+    changes: tuple[ListedChange, ...] = ()
+    unrecorded: tuple[UnrecordedPath, ...] = ()
+
+    @property
+    def lost(self) -> tuple[UnrecordedPath, ...]:
+        """The unrecorded paths with work that is missing from the changes."""
+        return tuple(each for each in self.unrecorded if each.is_lost)
+
+
 _row_decoder = msgspec.json.Decoder(ChangeSetRow)
 _row_encoder = msgspec.json.Encoder(order="deterministic")
 
 
-def encode_change_set(changes: Iterable[ListedChange]) -> bytes:
+def encode_change_set(changes: Iterable[ListedChange], unrecorded: Iterable[UnrecordedPath] = ()) -> bytes:
     """Return the bytes of a change set. Equal sets give equal bytes."""
-    return b"".join(map(_encode_row, sorted(changes, key=lambda listed: listed.change.path)))
+    rows = [
+        *map(_change_row, sorted(changes, key=lambda listed: listed.change.path)),
+        *map(_unrecorded_row, sorted(unrecorded)),
+    ]
+    return b"".join(_row_encoder.encode(row) + b"\n" for row in rows)
 
 
-def _encode_row(listed: ListedChange) -> bytes:
+def _change_row(listed: ListedChange) -> ChangeSetRow:
     change = listed.change
     text, encoded = path_fields(change.path)
-    row = ChangeSetRow(
+    return ChangeSetRow(
         path=text,
         path_b64=encoded,
         kind=change.kind,
@@ -107,41 +169,56 @@ def _encode_row(listed: ListedChange) -> bytes:
         added=listed.added,
         removed=listed.removed,
     )
-    return _row_encoder.encode(row) + b"\n"
 
 
-def decode_change_set(data: bytes) -> tuple[ListedChange, ...]:
+def _unrecorded_row(each: UnrecordedPath) -> ChangeSetRow:
+    text, encoded = path_fields(each.path)
+    return ChangeSetRow(path=text, path_b64=encoded, unrecorded=each.reason)
+
+
+def decode_change_set(data: bytes) -> ChangeSet:
     """Decode a change set. Raises DocumentError if it is damaged, or has a change that no command can make."""
     try:
-        changes = tuple(map(_decode_row, data.splitlines()))
+        rows = list(map(_row_decoder.decode, data.splitlines()))
+        decoded = ChangeSet(
+            changes=tuple(_decode_change(row) for row in rows if row.unrecorded is None),
+            unrecorded=tuple(
+                UnrecordedPath(path=_safe_path(row), reason=row.unrecorded)
+                for row in rows
+                if row.unrecorded is not None
+            ),
+        )
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise DocumentError(f"it has an invalid change: {error}") from error
-    paths = [listed.change.path for listed in changes]
-    if sorted(set(paths)) != paths:
-        raise DocumentError("its changes are not sorted, or a path is listed twice")
-    if encode_change_set(changes) != data:
+    for paths in ([listed.change.path for listed in decoded.changes], [each.path for each in decoded.unrecorded]):
+        if sorted(set(paths)) != paths:
+            raise DocumentError("its changes are not sorted, or a path is listed twice")
+    if encode_change_set(decoded.changes, decoded.unrecorded) != data:
         raise DocumentError("it is not in its canonical form")
-    return changes
+    return decoded
 
 
-def _decode_row(line: bytes) -> ListedChange:
-    row = _row_decoder.decode(line)
-    path = row.path_bytes
+def _decode_change(row: ChangeSetRow) -> ListedChange:
     change = TreeChange(
-        path=path,
+        path=_safe_path(row),
         kind=row.kind,
         before=_as_digest(row.before),
         after=_as_digest(row.after),
         was_executable=row.was_executable,
         executable=row.executable,
     )
-    if not is_safe_path(path):
-        raise ValueError("its path is not safe")
     if change.before == change.after and (change.before is None or change.was_executable == change.executable):
         raise ValueError("it changes nothing")
     if row.added < 0 or row.removed < 0:
         raise ValueError("a number of lines is negative")
     return ListedChange(change=change, added=row.added, removed=row.removed)
+
+
+def _safe_path(row: ChangeSetRow) -> bytes:
+    path = row.path_bytes
+    if not is_safe_path(path):
+        raise ValueError("its path is not safe")
+    return path
 
 
 def _as_digest(text: str | None) -> Digest | None:

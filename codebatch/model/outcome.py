@@ -78,6 +78,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     - `until_ns` is set if the reason is `limited`: the pools of the task are closed until this time.
     - `is_final` means that the task is not retried, even if retries are left.
     - `changes` is the digest of the change set of an attempt in a tree of its own (model/change.py), or empty.
+    - `unrecorded` is the number of paths with work that this change set does not record.
     """
 
     shard: ShardId
@@ -103,6 +104,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     until_ns: int = 0
     is_final: bool = False
     changes: Digest = Digest("")
+    unrecorded: int = 0
 
     def at_offset(self, offset: int) -> TaskOutcome:
         """Return this outcome for bytes that begin at `offset` in the segment.

@@ -82,6 +82,7 @@ class ListedTree(msgspec.Struct):
     stats: dict[bytes, FileStat] = msgspec.field(default_factory=dict)
     submodules: set[bytes] = msgspec.field(default_factory=set)
     special: set[bytes] = msgspec.field(default_factory=set)
+    worktrees: set[bytes] = msgspec.field(default_factory=set)  # Excluded: linked work trees of the same repository.
     listings: list[tuple[bytes, str, bytes]] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
 
@@ -171,7 +172,7 @@ class TreeLister:
 
     def list_all(self) -> ListedTree:
         """List all source roots. Raises SourceUnreadable."""
-        tree = ListedTree()
+        tree = ListedTree(worktrees=self._worktrees.excluded)
         self._rules.add_ignore_file(b"")
         for path in self._sources.files:
             self._add_path(tree, path)
@@ -320,7 +321,7 @@ class TreeLister:
                     directory, self._read_git_list(directory)
                 )
             except GitError as error:
-                # Keep only the text: the exception would keep its traceback's frames alive in a reference cycle.
+                # Only the text is kept: the traceback of the exception would form a reference cycle.
                 self._failed[directory] = str(error)
                 raise
         return self._raw_git_lists[directory]
@@ -368,15 +369,13 @@ class TreeLister:
 
     def _learn_rules(self, paths: Iterable[bytes]) -> None:
         """Add the rules of the .codebatchignore files among `paths`, and exclude the stores among them."""
-        stores = set()
         for path in paths:
             if path.endswith(IGNORE_FILE) and os.path.basename(path) == IGNORE_FILE:
                 self._rules.add_ignore_file(os.path.dirname(path))
             elif path.endswith(CACHE_TAG_NAME) and os.path.basename(path) == CACHE_TAG_NAME:
-                stores.add(os.path.dirname(path))
-        for directory in stores:
-            if directory and is_store(self._directories, directory):
-                self._rules.add_store(directory)
+                directory = os.path.dirname(path)
+                if directory and is_store(self._directories, directory):
+                    self._rules.add_store(directory)
 
     def _is_ignored_by_parent(self, directory: bytes) -> bool:
         """Return whether an enclosing repository ignores a named directory. git would list hardly any file in it."""

@@ -186,6 +186,25 @@ class SelectionRules:
         return pattern is not None and not pattern.negated
 
 
+class WholeTreeRules(SelectionRules):
+    """Rules that select everything: also files of codebatch, and those that `.codebatchignore` files exclude."""
+
+    def __init__(self) -> None:
+        super().__init__(SourceRules(), None, None)
+
+    def add_store(self, directory: bytes) -> None:
+        """Do nothing."""
+
+    def add_ignore_file(self, directory: bytes) -> None:
+        """Do nothing."""
+
+    def is_selected(self, path: bytes) -> bool:
+        return True
+
+    def exclusion_reason_with_parents(self, path: bytes, *, is_directory: bool = False) -> None:
+        return None
+
+
 def find_pattern_mistake(patterns: Sequence[str], root: Path) -> PatternMistake | None:
     """Return the first pattern that can match no path of the tree at `root`, or None. `root` is absolute."""
     # `/app/*.py` is taken for an absolute path, unless the tree at /app has a directory app.

@@ -1,27 +1,29 @@
 """The files of a tree in which a command works, before and after the command (SPEC.md "Trees").
 
-The rules of snapshots select the files, but nothing is published. A file that existed before is looked at again
-afterwards, even if new rules ignore it then.
+All files are selected that ignore files do not exclude. A file that existed before is looked at again afterwards, even
+if ignore files exclude it then.
 """
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 
 import msgspec
 
-from codebatch.model.entry import Entry, display_path
+from codebatch.model.change import UnrecordedPath
+from codebatch.model.entry import Entry
 from codebatch.model.gitignore import PatternList
-from codebatch.model.text.quantities import count_text
 from codebatch.snapshotting.capture import capture_entry
 from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.entries import entry_from_row
-from codebatch.snapshotting.listing import ListedTree, TreeLister, sort_by_directory
+from codebatch.snapshotting.listing import TreeLister, sort_by_directory
 from codebatch.snapshotting.roots import SourceRoots
-from codebatch.snapshotting.selection import SelectionRules, SourceRules
-from codebatch.snapshotting.stat_cache import NO_KEY, FileStat, StatRow, is_racy, is_special, stat_at
+from codebatch.snapshotting.selection import WholeTreeRules
+from codebatch.snapshotting.stat_cache import NO_KEY, FileStat, StatRow, is_racy, stat_at
+from codebatch.snapshotting.unrecorded import find_unrecorded
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
 
@@ -30,10 +32,12 @@ class TreeContents(msgspec.Struct, frozen=True):
     """The files and links of a tree at one time.
 
     `rows` has the lstat(2) result and the key of the content of each, by path. `stamp_ns` is as in `StatCache`.
+    `submodules` has the commits of the submodules whose directories exist, by path.
     """
 
     rows: dict[bytes, StatRow]
     stamp_ns: int
+    submodules: dict[bytes, str] = {}
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries of all files and links, sorted by path."""
@@ -44,10 +48,10 @@ class TreeContents(msgspec.Struct, frozen=True):
 
 
 class TreeReading(msgspec.Struct, frozen=True):
-    """The contents of a tree, and a note for each kind of entry that was left out: special files, repositories."""
+    """The contents of a tree and, if there are earlier contents, the paths that they do not have."""
 
     contents: TreeContents
-    notes: list[str]
+    unrecorded: list[UnrecordedPath]
 
 
 def read_tree(
@@ -59,7 +63,8 @@ def read_tree(
     before: TreeContents | None = None,
     known: Mapping[bytes, Entry] | None = None,
     unlisted: Collection[bytes] = (),
-    excluded: Collection[bytes] = (),
+    links: Collection[bytes] = (),
+    submodules: Mapping[bytes, str] | None = None,
     uses_git: bool,
     ignored_above: tuple[PatternList, ...] = (),
 ) -> TreeReading:
@@ -67,29 +72,45 @@ def read_tree(
 
     Files that have not changed since `before` are not read again. Neither are files that `known` has with the same
     size: the caller has just written them. The paths in `unlisted`, like those of `before` and `known`,
-    are looked at even if ignore files exclude them. Paths in `excluded` and below are ignored. If `uses_git` is false,
-    the tree is listed without git, and `ignored_above` are further ignore files that apply, as if they were above the
-    root. Raises SourceUnreadable, SnapshotUnstable, StoreUnwritable or OSError.
+    are looked at even if ignore files exclude them. `links` are paths of links to directories of the user: they are
+    left out, unless something else has replaced the link. `submodules` are the commits of submodules by path, by
+    default those of `before`. If `uses_git` is false, the tree is listed without git, and `ignored_above` are further
+    ignore files that apply, as if they were above the root.
+
+    Raises SourceUnreadable, SnapshotUnstable, StoreUnwritable or OSError.
     """
+    links = [path for path in links if os.path.islink(os.path.join(root, path))]
+    if submodules is None:
+        submodules = {} if before is None else before.submodules
+    submodules = {
+        path: commit for path, commit in submodules.items() if before is not None or _is_directory(root, path)
+    }
     sources = SourceRoots(root, (b"",), ())
     with DirectoryDescriptors(root) as directories:
-        selection = SelectionRules(SourceRules(), directories, None)
-        with TreeLister(sources, directories, selection, uses_git=uses_git, ignored_above=ignored_above) as lister:
+        rules = WholeTreeRules()
+        with TreeLister(sources, directories, rules, uses_git=uses_git, ignored_above=ignored_above) as lister:
             tree = lister.list_all()
-        repositories = sorted(directory for directory, _, _ in tree.listings if directory)
-        outside = tuple(path + b"/" for path in (*repositories, *excluded))
+        repositories = tuple(directory + b"/" for directory, _, _ in tree.listings if directory)
         stats = {
             path: status
             for path, status in tree.stats.items()
-            if path not in excluded and not (outside and path.startswith(outside))
+            if path not in links and not (repositories and path.startswith(repositories))
         }
         for path in chain(() if before is None else before.rows, known or (), unlisted):
-            if path not in stats and path not in excluded:
+            if path not in stats and path not in links:
                 stats[path] = stat_at(directories, path)
         reader = _RowReader(directories, objects, writer, before, known or {})
         rows = {path: reader.row(path, stats[path]) for path in sort_by_directory(stats)}
-    rows = {path: row for path, row in rows.items() if row.key != NO_KEY}
-    return TreeReading(TreeContents(rows, stamp_ns), _notes(tree, repositories))
+        rows = {path: row for path, row in rows.items() if row.key != NO_KEY}
+        unrecorded = []
+        if before is not None:
+            unrecorded = find_unrecorded(root, directories, tree, rows, submodules, links)
+    return TreeReading(TreeContents(rows, stamp_ns, dict(submodules)), unrecorded)
+
+
+def _is_directory(root: bytes, path: bytes) -> bool:
+    place = os.path.join(root, path)
+    return os.path.isdir(place) and not os.path.islink(place)
 
 
 class _RowReader:
@@ -121,19 +142,6 @@ class _RowReader:
             if self._objects.has_key(key):
                 return StatRow(status, key, 0)
         return capture_entry(self._directories, path, status, self._writer)
-
-
-def _notes(tree: ListedTree, repositories: list[bytes]) -> list[str]:
-    """Return a note for each kind of entry that no change set can contain."""
-    special = sorted(path for path in tree.special if is_special(tree.stats[path].mode))
-    return [
-        f"{count_text(len(paths), noun, plural)} left out of the changes, for example {display_path(paths[0])}"
-        for noun, plural, paths in (
-            ("special file", "special files", special),
-            ("nested repository", "nested repositories", repositories),
-        )
-        if paths
-    ]
 
 
 def store_missing_contents(root: bytes, contents: TreeContents, objects: ObjectStore, writer: PackWriter) -> None:

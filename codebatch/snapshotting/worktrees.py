@@ -17,14 +17,15 @@ class LinkedWorktrees:
 
     def __init__(self, base: bytes) -> None:
         self._base = base
-        self._excluded: set[bytes] = set()
+        self.excluded: set[bytes] = set()
+        """The paths of the linked work trees that were found."""
 
     def has(self, path: bytes) -> bool:
         """Return whether a directory is a linked work tree of the repository whose work tree contains the directory."""
         target = os.path.join(self._base, path)
         is_linked = is_linked_work_tree(target, work_tree_around(os.path.dirname(target)))
         if is_linked:
-            self._excluded.add(path)
+            self.excluded.add(path)
         return is_linked
 
     def exclude_from_listing(self, listing: bytes, raw: bytes) -> bytes:
@@ -41,6 +42,6 @@ class LinkedWorktrees:
     @property
     def exclusion_notes(self) -> list[str]:
         """A note for users about the linked work trees that were excluded. Empty if there are none."""
-        first, *other_paths = sorted(self._excluded) or [b""]
+        first, *other_paths = sorted(self.excluded) or [b""]
         more = f" and {len(other_paths):,} more" if other_paths else ""
         return [f"linked work trees of this repository are excluded: {display_path(first)}{more}"] if first else []

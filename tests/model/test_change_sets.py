@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.model.change import ListedChange, TreeChange, decode_change_set, encode_change_set
+from codebatch.model.change import (
+    ChangeSet,
+    ListedChange,
+    TreeChange,
+    UnrecordedPath,
+    decode_change_set,
+    encode_change_set,
+)
 from codebatch.model.digest import digest_bytes
 from codebatch.model.documents import DocumentError
 
@@ -25,13 +32,17 @@ CHANGES = [
     listed(b"link", kind="link"),
     listed(b"mode", after=OLD, executable=True),
 ]
+UNRECORDED = [UnrecordedPath(path=b"a", reason="special"), UnrecordedPath(path=b"b/c\xff", reason="ignored")]
 
 
 @given(st.permutations(CHANGES))
 def test_equal_sets_have_equal_bytes_and_are_read_as_written(changes: list[ListedChange]) -> None:
-    data = encode_change_set(changes)
-    assert data == encode_change_set(CHANGES)
-    assert list(decode_change_set(data)) == sorted(CHANGES, key=lambda each: each.change.path)
+    data = encode_change_set(changes, reversed(UNRECORDED))
+    assert data == encode_change_set(CHANGES, UNRECORDED)
+    decoded = decode_change_set(data)
+    assert list(decoded.changes) == sorted(CHANGES, key=lambda each: each.change.path)
+    assert list(decoded.unrecorded) == UNRECORDED
+    assert decoded.lost == (UNRECORDED[0],)
 
 
 HOSTILE = {
@@ -47,6 +58,11 @@ HOSTILE = {
     "key": (b'{"path":"a","before":"%b","mode":4095}\n' % OLD.encode(), "invalid change"),
     "spaces": (b'{"path": "a","before":"%b"}\n' % OLD.encode(), "canonical"),
     "lines": (b'{"added":-1,"path":"a","before":"%b"}\n' % OLD.encode(), "negative"),
+    "unrecorded absolute": (encode_change_set([], [UnrecordedPath(path=b"/a", reason="type")]), "path is not safe"),
+    "unrecorded twice": (2 * encode_change_set([], UNRECORDED[:1]), "listed twice"),
+    "unrecorded first": (encode_change_set([], UNRECORDED) + encode_change_set([listed()]), "canonical"),
+    "unrecorded change": (b'{"path":"a","unrecorded":"type","added":1}\n', "canonical"),
+    "unknown reason": (b'{"path":"a","unrecorded":"x"}\n', "invalid change"),
     "unended": (encode_change_set([listed()])[:-1], "canonical"),
 }
 
@@ -58,4 +74,4 @@ def test_hostile_set_is_refused(data: bytes, message: str) -> None:
 
 
 def test_empty_set() -> None:
-    assert decode_change_set(encode_change_set([])) == ()
+    assert decode_change_set(encode_change_set([])) == ChangeSet()

@@ -51,7 +51,7 @@ class TreePlace:
 
     def changes(self, outcome: TaskOutcome) -> list[ListedChange]:
         """Return the change set of an outcome. Check that the store has all contents."""
-        listed = list(decode_change_set(self.read(outcome.changes)))
+        listed = list(decode_change_set(self.read(outcome.changes)).changes)
         for each in listed:
             for digest in (each.change.before, each.change.after):
                 assert digest is None or self.read(digest) is not None

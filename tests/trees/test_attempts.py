@@ -245,7 +245,7 @@ def test_links_lead_to_the_directories_of_the_user(tmp_path: Path, kind: Kind) -
         "codebatch: taken is not linked: the tree has files of its own there",
         "x",
     ]
-    assert place.contents(outcome) == {"z": b"z\n"}
+    assert place.contents(outcome) == {"modules/y": b"y\n", "z": b"z\n"}, "the link was replaced by files of the task"
     assert (place.root / "modules/x").read_bytes() == b"x\n"
 
 

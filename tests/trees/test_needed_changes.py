@@ -93,7 +93,7 @@ def _kind(file: TreeFileContent) -> EntryKind:
 def changes_between(before: Files, after: Files) -> list[ListedChange]:
     return [
         ListedChange(change=change, added=0, removed=0)
-        for change in list_changes(entries_of(before), entries_of(after))
+        for change in list_changes(entries_of(before), entries_of(after))[0]
     ]
 
 

@@ -9,6 +9,7 @@ from codebatch.cli.output.eta import eta_text
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work import event as events
 from codebatch.model.work.event import event_name, instant_ns
+from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.work.control.status import attempt_stop_text, failure_reason_text, stop_reason_text, wait_text
 
@@ -53,10 +54,11 @@ def _task_event_text(event: events.TaskEvent) -> str:
     word = event_name(event).removeprefix("BATCH_TASK_").lower()
     more = f" (attempt {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
     match event:
-        case events.TaskCompleted(seconds=seconds, marked_done=as_done):
+        case events.TaskCompleted(seconds=seconds, marked_done=as_done, unrecorded=unrecorded):
             if as_done:
                 return f"{event.task} marked done by user"
-            return f"done {event.task}{more}{_duration_text(seconds)}"
+            lost = f"; {unrecorded_work_text(unrecorded)}" if unrecorded else ""
+            return f"done {event.task}{more}{_duration_text(seconds)}{lost}"
         case events.TaskFailed() | events.TaskRetrying():
             why = (
                 "marked failed by user"

@@ -16,6 +16,7 @@ from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import StopCause
 from codebatch.model.work.work_batch import RejectedEdge, Work
+from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.logs import last_lines
@@ -86,6 +87,8 @@ class WorkProgressListener(WorkListener):
             why += f"; retry in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; retrying"
         if ended.state is CommandState.BLOCKED:
             why = f"question: codebatch work questions --batch {self._batch.id}"
+        if ended.unrecorded:
+            why = "; ".join(filter(None, (why, unrecorded_work_text(ended.unrecorded))))
         place = f"[{ended.ended:,}/{ended.planned:,}]"
         self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Collection
 from pathlib import Path
 
 from codebatch.cli.answers.work_status import answer_work_status, end_line
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import NothingLeft
+from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batch_directory import open_batch
-from codebatch.work.control.batches import load_work_batch
+from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.run import WorkRunResult
 
 
@@ -20,6 +22,7 @@ def answer_work_run(context: CommandContext, result: WorkRunResult, name: str | 
     answer_work_status(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
     if (unapplied := result.unapplied).tasks:
         context.note(f"{unapplied.text} not applied; next: codebatch changes --batch {result.batch.id}")
+    report_unrecorded(context, result)
     if result.signal_status:
         if result.standing.state is not BatchState.COMPLETED:
             name = signal.Signals(result.signal_status - 128).name
@@ -28,6 +31,19 @@ def answer_work_run(context: CommandContext, result: WorkRunResult, name: str | 
     if result.shortfall is not None:
         raise result.shortfall
     return 0
+
+
+def report_unrecorded(context: CommandContext, work_batch: WorkBatch, tasks: Collection[str] | None = None) -> bool:
+    """Report which work of tasks their changes do not record, by default of all tasks. Return whether there is any."""
+    unrecorded = work_batch.unrecorded
+    partial = [command for command in work_batch.standing.commands if command.id in unrecorded]
+    if tasks is not None:
+        partial = [command for command in partial if command.id in tasks]
+    for command in partial:
+        tree = work_batch.kept_tree(command)
+        place = "its tree was not kept" if tree is None else f"it is in {tree}"
+        context.report(f"{command.id}: {unrecorded_work_text(command.unrecorded, unrecorded[command.id])}; {place}")
+    return bool(partial)
 
 
 def report_all_done(context: CommandContext, nothing_left: NothingLeft) -> int:

@@ -85,7 +85,7 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     titles = work.titles
     cells = (
         (command.state.lower(), command.id, titles.get(command.id) or "-", why or "-")
-        for command, why in iter_task_explanations(work_batch)
+        for command, why in iter_task_explanations(work_batch, work_batch.unrecorded)
     )
     yield from table_lines(cells, ("state", "task", "title", "reason"))
     yield f"Summary: {status_summary(work_batch)}"

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.cli.changes.batch_changes import changed_tasks_argument, open_changed_batch
 from codebatch.cli.changes.branch import make_branch_options, print_branch
+from codebatch.cli.changes.shown_changes import report_lost
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, SourcePath, batch_option, path_option, with_common_options
 from codebatch.errors import BatchIncomplete
@@ -19,6 +20,7 @@ from codebatch.model.entry import PathMembers, display_path, path_fields
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.changes.application import AppliedChanges, ApplyOptions, apply_changes
 from codebatch.operations.changes.checks import FileOutcome, FileState
+from codebatch.query.status.unrecorded_work import UnrecordedRow
 
 _WRITTEN_SHOWN_MAX = 20
 
@@ -43,6 +45,7 @@ class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `reverse`: whether the changes were undone.
     - `written`, `applied`, `left_out`, `refused`: the numbers of files in these states.
     - `files`: one row for each file, sorted by path.
+    - `unrecorded`: work of tasks that their changes do not record. It is only in the trees of these tasks.
     """
 
     batch_id: str
@@ -54,6 +57,7 @@ class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     refused: int
     files: tuple[ApplyRow, ...]
+    unrecorded: tuple[UnrecordedRow, ...]
 
 
 @command()
@@ -124,7 +128,7 @@ def apply(
     Changes that a gate refuses are left out, unless --refused is given. They do not affect the exit status. If a task
     has a command `verify`, it is run first, in a copy of the analysed files with the changes.
 
-    Exit status 3 if a file was refused.
+    Exit status 3 if a file was refused, or if work of a task is not recorded in its changes.
     """
     branch_options = make_branch_options(branch, commit_per, message, is_reversed=is_reversed)
     question = open_changed_batch(context, batch_reference)
@@ -157,7 +161,7 @@ def apply(
         context.note(f"next: {_next_command(applied.root)}")
         if not is_reversed:
             context.note(f"to undo this: codebatch apply --reverse --batch {question.batch.id}")
-    return BatchIncomplete.exit_status if answer.refused else 0
+    return BatchIncomplete.exit_status if report_lost(context, question, answer.unrecorded) or answer.refused else 0
 
 
 def _make_answer(batch_id: str, applied: AppliedChanges, options: ApplyOptions) -> ApplyAnswer:
@@ -172,6 +176,7 @@ def _make_answer(batch_id: str, applied: AppliedChanges, options: ApplyOptions) 
         left_out=counts["left_out"],
         refused=counts["refused"],
         files=tuple(map(_apply_row, applied.outcomes)),
+        unrecorded=() if options.is_reversed else applied.lost,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.cli.changes.shown_changes import report_lost
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import PathMembers, display_path, path_fields
@@ -16,6 +17,7 @@ from codebatch.operations.changes.application import ApplyOptions, gated_reason
 from codebatch.operations.changes.branch import BranchCommit, NewBranch
 from codebatch.operations.changes.branch_application import BranchOptions, apply_to_branch, parse_commit_split
 from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.query.status.unrecorded_work import UnrecordedRow
 from codebatch.work.definition.selection import abbreviated_ids
 
 
@@ -37,6 +39,7 @@ class BranchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `refused`: the changes that do not fit on the parent, sorted by path.
     - `left_out`: the tasks without a commit, because a change was refused.
     - `gated`: the changes that gates refuse, and that are therefore left out.
+    - `unrecorded`: work of tasks that their changes do not record. It is only in the trees of these tasks.
     """
 
     batch_id: str
@@ -50,6 +53,7 @@ class BranchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[RefusedChangeRow, ...]
     left_out: tuple[str, ...]
     gated: tuple[RefusedChangeRow, ...]
+    unrecorded: tuple[UnrecordedRow, ...]
 
 
 def make_branch_options(
@@ -96,6 +100,7 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
         applied=made.applied,
         refused=tuple(_refused_row(path, task, reason) for path, task, reason in made.refused),
         left_out=made.left_out,
+        unrecorded=tuple(chosen.changes.lost),
         gated=tuple(_refused_row(each.change.path, each.task, gated_reason(each)) for each in chosen.gated),
     )
     context.print(answer, _branch_lines(made, is_dry=options.is_dry), if_none="no changes", name="apply-branch")
@@ -109,7 +114,7 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
     if made.is_created:
         for command in _next_commands(chosen.root, made):
             context.note(f"next: {command}")
-    return BatchIncomplete.exit_status if made.refused else 0
+    return BatchIncomplete.exit_status if report_lost(context, question, answer.unrecorded) or made.refused else 0
 
 
 def _refused_row(path: bytes, task: str, reason: str) -> RefusedChangeRow:

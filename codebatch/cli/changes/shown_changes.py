@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
+from codebatch.cli.answers.work_result import report_unrecorded
 from codebatch.cli.framework.answer_printing import emit_formatted, emit_rows
 from codebatch.cli.framework.context import CommandContext
+from codebatch.errors import BatchIncomplete
 from codebatch.model.change import ProposedChange
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import percentage_of
@@ -19,11 +21,14 @@ from codebatch.operations.changes.task_changes import BatchChanges
 from codebatch.operations.changes.work_changes import read_work_changes
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.filters.paths import PathPatterns
+from codebatch.query.status.unrecorded_work import UnrecordedRow
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batch_directory import is_work
+from codebatch.work.control.batches import load_work_batch
 
 _NO_CHANGES = "no changes"
+_IGNORED_NAMED_MAX = 5
 
 
 class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +36,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     - `states`: the state of each task of a task list. Empty for an analysis.
     - `patched`: the changes of a task list that a patch has, at most one for each file.
+    - `unrecorded`: what the change sets of a task list do not record.
     - `answer`: the answer of an analysis. `status`: the state of a task list. The other one is None.
     """
 
@@ -38,6 +44,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
     proposed: list[ProposedChange]
     states: Mapping[str, CommandState] = {}
     patched: list[ProposedChange] = []
+    unrecorded: list[UnrecordedRow] = []
     answer: Answer[list[ProposedChange]] | None = None
     status: WorkBatchStatus | None = None
 
@@ -74,6 +81,7 @@ def find_shown_changes(
         proposed=chosen.proposed(),
         states={task.task: task.state for task in chosen.tasks if task.changes},
         patched=_patched(chosen, is_named=bool(tasks)) if is_patch else [],
+        unrecorded=chosen.unrecorded,
         status=status,
     )
 
@@ -94,16 +102,17 @@ def print_rows(
     document = {
         "batch_id": batch.id,
         "project": display_path(batch.about.project_root),
-        "complete": shown.status.state is BatchState.COMPLETED,
+        "complete": shown.status.state is BatchState.COMPLETED and not any(row.is_lost for row in shown.unrecorded),
         "percent": percentage_of(done, len(commands)),
         "stale": None,
         "paths": (),
         "records": rows,
+        "unrecorded": shown.unrecorded,
     }
-    context.print(document, lines, if_none=_NO_CHANGES, name=name)
+    context.print(document, lines, if_none="" if shown.unrecorded else _NO_CHANGES, name=name)
     if shown.has_unfinished:
         context.note("changes of tasks that are not DONE are not applied")
-    return 0
+    return _unrecorded_status(context, shown)
 
 
 def print_patch(context: CommandContext, shown: ShownChanges, proposed: Sequence[ProposedChange]) -> int:
@@ -115,7 +124,26 @@ def print_patch(context: CommandContext, shown: ShownChanges, proposed: Sequence
     write()
     if not proposed:
         context.note(_NO_CHANGES)
-    return 0
+    return _unrecorded_status(context, shown)
+
+
+def _unrecorded_status(context: CommandContext, shown: ShownChanges) -> int:
+    """Report what the changes of a task list do not record, and return the exit status."""
+    ignored = [row for row in shown.unrecorded if not row.is_lost]
+    for row in ignored[:_IGNORED_NAMED_MAX]:
+        context.note(f"ignored, so not recorded: {display_path(row.path_bytes)} ({row.task})")
+    if len(ignored) > _IGNORED_NAMED_MAX:
+        context.note(f"ignored, so not recorded: {len(ignored) - _IGNORED_NAMED_MAX:,} more")
+    lost = [row for row in shown.unrecorded if row.is_lost]
+    return BatchIncomplete.exit_status if report_lost(context, shown.question, lost) else 0
+
+
+def report_lost(context: CommandContext, question: BatchQuery, lost: Collection[UnrecordedRow]) -> bool:
+    """Report the work of tasks that their changes do not record. Return whether there is any."""
+    if lost:
+        work_batch = load_work_batch(question.store, question.batch)
+        report_unrecorded(context, work_batch, {row.task for row in lost})
+    return bool(lost)
 
 
 def _write_patch(context: CommandContext, question: BatchQuery, proposed: Sequence[ProposedChange]) -> None:

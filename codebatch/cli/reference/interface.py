@@ -12,6 +12,7 @@ from typing import get_args
 
 import click
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codebatch import __version__
 from codebatch.cli.answers import rules
@@ -64,6 +65,7 @@ from codebatch.operations.runs.preview import RunPreview
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
 from codebatch.query.answers.search_coverage import SearchCoverage
 from codebatch.query.answers.summary import Summary
+from codebatch.query.status.unrecorded_work import UnrecordedRow
 from codebatch.selftests.catalogue import GateDescription, GateExplainAnswer
 from codebatch.selftests.findings import BundleResult, GateResult
 from codebatch.store.results.untrusted import UntrustedKey
@@ -151,8 +153,14 @@ _NOTES_MEMBER = ("notes", tuple[str, ...])
 _COVERAGE_MEMBER = ("coverage", SearchCoverage | None)
 """A member `coverage`: if the answer has no result, the files on which this rests, otherwise null."""
 
+_UNRECORDED_MEMBER = ("unrecorded", tuple[UnrecordedRow, ...] | UnsetType, UNSET)
+"""A member `unrecorded` of task lists: what tasks made in their trees, and the changes do not have."""
 
-def _rows_type(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
+
+_Member = tuple[str, object] | tuple[str, object, object]
+
+
+def _rows_type(name: str, type_: object, *members: _Member) -> type[msgspec.Struct]:
     """Return the type of an answer with rows, in the member `records`. `members` are added to the type."""
     return _answer_type(name, AnswerScope, [("records", type_), *members])
 
@@ -165,7 +173,10 @@ def _scoped_type(name: str, content: type[msgspec.Struct], *members: tuple[str, 
 
 
 def _answer_type(
-    name: str, base: type[msgspec.Struct], members: list[tuple[str, object]], *texts: str | None
+    name: str,
+    base: type[msgspec.Struct],
+    members: list[_Member],
+    *texts: str | None,
 ) -> type[msgspec.Struct]:
     words = "".join(map(str.capitalize, name.split("-")))
     answer = msgspec.defstruct(f"{words}Answer", members, bases=(base,), frozen=True, kw_only=True)
@@ -198,8 +209,8 @@ ANSWER_TYPES: dict[str, object] = {
     "cancel": WorkStatus | StatusAnswer,
     "callers": _rows_type("callers", list[answers.CallerRow], _NOTES_MEMBER, _COVERAGE_MEMBER),
     "cat-object": CatObjectAnswer,
-    "changes": _rows_type("changes", list[ChangeRow]),
-    "changes-by": _rows_type("changes-by", list[ChangeGroupRow]),
+    "changes": _rows_type("changes", list[ChangeRow], _UNRECORDED_MEMBER),
+    "changes-by": _rows_type("changes-by", list[ChangeGroupRow], _UNRECORDED_MEMBER),
     "check": _scoped_type("check", CheckReport),
     "completion": answers.CompletionAnswer,
     "config-show": dict[str, answers.SettingRow],

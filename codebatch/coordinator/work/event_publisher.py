@@ -349,6 +349,7 @@ class EventPublisher:
                     cpu_seconds=None if used is None else round(used.cpu_seconds, 3),
                     memory_peak_bytes=None if used is None else used.memory_peak_bytes,
                     exit_status=status,
+                    unrecorded=conclusion.unrecorded,
                 )
             case "failed" if not asks:
                 wait = self._wait_fields(conclusion) if goes_on else {}

@@ -144,13 +144,17 @@ class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"
 
 
 class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
-    """The task is done. If `marked_done` is set, a request marked it as done. Unknown values are null."""
+    """The task is done. If `marked_done` is set, a request marked it as done. Unknown values are null.
+
+    `unrecorded` is the number of paths with work of an isolated task that its changes do not record.
+    """
 
     seconds: float | None = None
     cpu_seconds: float | None = None
     memory_peak_bytes: int | None = None
     exit_status: int | None = None
     marked_done: bool = False
+    unrecorded: int = 0
 
 
 class _UnsuccessfulAttempt(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):

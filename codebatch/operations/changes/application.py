@@ -22,6 +22,7 @@ from codebatch.operations.changes.task_changes import BatchChanges, group_by_tas
 from codebatch.operations.changes.verification import verify_changes
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.filters.paths import PathPatterns
+from codebatch.query.status.unrecorded_work import UnrecordedRow
 from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.store.batches.pins import pin_reference
 from codebatch.store.batches.resolution import belongs_to_other_project
@@ -69,10 +70,14 @@ class ChosenChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppliedChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """The directory of the files, and the outcome of each change, sorted by path."""
+    """The directory of the files, and the outcome of each change, sorted by path.
+
+    `lost` has the paths with work that the change sets do not record.
+    """
 
     root: bytes
     outcomes: tuple[FileOutcome, ...]
+    lost: tuple[UnrecordedRow, ...] = ()
 
 
 def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable[[bytes], None]) -> AppliedChanges:
@@ -103,7 +108,7 @@ def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable
         record_application(question, changes, outcomes, root=root, is_reversed=options.is_reversed)
     outcomes = [*outcomes, *_gated_outcomes(chosen.gated, is_reversed=options.is_reversed)]
     outcomes.sort(key=lambda outcome: (outcome.write.path, outcome.write.task))
-    return AppliedChanges(root=root, outcomes=tuple(outcomes))
+    return AppliedChanges(root=root, outcomes=tuple(outcomes), lost=tuple(changes.lost))
 
 
 def choose_changes(question: BatchQuery, options: ApplyOptions) -> ChosenChanges:

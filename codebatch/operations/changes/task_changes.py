@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from codebatch.model.change import ProposedChange
+from codebatch.model.change import ProposedChange, UnrecordedPath
 from codebatch.model.change_composition import ChangesNotComposable, compose_changes
 from codebatch.model.digest import Digest
 from codebatch.operations.changes.file_writes import refuse_conflicts
+from codebatch.query.status.unrecorded_work import UnrecordedRow, make_unrecorded_rows
 from codebatch.scheduling.lifecycle import CommandState
 
 
@@ -21,6 +22,7 @@ class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
     - `changes`: the chosen changes, sorted by path, at most one for each path.
     - `change_set`: the digest of the change set of a task of a task list, or empty.
     - `unchosen`: the number of changes of the task that were not chosen.
+    - `unrecorded`: the chosen paths with work that the change set does not record, and those that are ignored.
     - `state`: the state of a task of a task list. Only the changes of tasks that are DONE are applied.
     """
 
@@ -29,6 +31,7 @@ class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[ProposedChange, ...]
     change_set: Digest = Digest("")
     unchosen: int = 0
+    unrecorded: tuple[UnrecordedPath, ...] = ()
     state: CommandState = CommandState.DONE
 
     @property
@@ -90,6 +93,16 @@ class BatchChanges(msgspec.Struct, frozen=True, kw_only=True):
     def only_done(self) -> BatchChanges:
         """Return the changes of tasks that are DONE."""
         return msgspec.structs.replace(self, tasks=tuple(task for task in self.tasks if task.is_done))
+
+    @property
+    def lost(self) -> list[UnrecordedRow]:
+        """The paths with work that the change sets do not record."""
+        return [row for row in self.unrecorded if row.is_lost]
+
+    @property
+    def unrecorded(self) -> list[UnrecordedRow]:
+        """The paths that the change sets do not record, in the order of the tasks."""
+        return [row for task in self.tasks for row in make_unrecorded_rows(task.task, task.unrecorded)]
 
     def _iter_changes(self) -> Iterator[ProposedChange]:
         return (proposed for task in self.tasks for proposed in task.changes)

@@ -89,7 +89,7 @@ class _TaskChangesReader:
 
     def read(self, command: CommandStatus) -> TaskChanges:
         """Return the changes of a task. Raises StoreCorrupt."""
-        listed = read_change_set(self._objects, command.changes)
+        change_set = read_change_set(self._objects, command.changes)
         changes = tuple(
             ProposedChange(
                 change=one.change,
@@ -97,7 +97,7 @@ class _TaskChangesReader:
                 added=one.added,
                 removed=one.removed,
             )
-            for one in listed
+            for one in change_set.changes
             if self._filter.matches(one.change.path)
         )
         return TaskChanges(
@@ -105,7 +105,8 @@ class _TaskChangesReader:
             needs=frozenset(self._all_needs(self._numbers[command.id])),
             changes=changes,
             change_set=command.changes,
-            unchosen=len(listed) - len(changes),
+            unchosen=len(change_set.changes) - len(changes),
+            unrecorded=tuple(each for each in change_set.unrecorded if self._filter.matches(each.path)),
             state=command.state,
         )
 

@@ -52,8 +52,12 @@ def read_unapplied_changes(store: StoreDir, batch: BatchDir, status: WorkBatchSt
     tasks: list[CommandId] = []
     changes = 0
     for task, digest in change_sets.items():
-        if AppliedChangeSet(task=task, changes=digest) not in applied:
+        if AppliedChangeSet(task=task, changes=digest) in applied:
+            continue
+        count: int | None = None
+        with contextlib.suppress(StoreCorrupt):
+            count = len(read_change_set(objects, digest).changes)
+        if count != 0:
             tasks.append(task)
-            with contextlib.suppress(StoreCorrupt):
-                changes += len(read_change_set(objects, digest))
+            changes += count or 0
     return UnappliedChanges(tasks=tuple(tasks), changes=changes)

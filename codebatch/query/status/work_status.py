@@ -58,6 +58,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `holder`: the process that runs the task, or None.
     - `changes`: the digest of the change set of its last successful attempt if the task is done. Otherwise the digest
       of the change set of its latest attempt. Empty if there is none.
+    - `unrecorded`: the number of paths with work that this change set does not record.
     - `newer_need`: a needed task that changed files again after the latest attempt of this task, or None.
     """
 
@@ -80,6 +81,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     log: str = ""
     holder: HolderId | None = None
     changes: Digest = Digest("")
+    unrecorded: int = 0
     newer_need: CommandId | None = None
 
     @property
@@ -217,6 +219,7 @@ def _command_status(
     is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
     newer_need = None if reruns is None else reruns.newer_need(item)
     failed_tries, is_decided = conductor.state_rule.failure_count(item)
+    changed = None if reruns is None else last_success(conductor, item) or conductor.last_begun_outcome(item)
     return CommandStatus(
         id=commands[item],
         item=item,
@@ -236,11 +239,7 @@ def _command_status(
         question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
         log=layout.log_name(*attempts.places.place_of_item(item), round_, epoch) if round_ and not is_unbegun else "",
         holder=None if holder is None else holder.holder,
-        changes=Digest("") if reruns is None else _change_set(conductor, item),
+        changes=Digest("") if changed is None else changed.changes,
+        unrecorded=0 if changed is None else changed.unrecorded,
         newer_need=None if newer_need is None else commands[newer_need],
     )
-
-
-def _change_set(conductor: Conductor, item: int) -> Digest:
-    outcome = last_success(conductor, item) or conductor.last_begun_outcome(item)
-    return Digest("") if outcome is None else outcome.changes

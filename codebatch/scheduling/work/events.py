@@ -23,6 +23,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     - `until_ns`: the time (wall clock) until which a command waits if the reason is `limited`.
     - `is_final`: the failure is not retried.
     - `changes`: the digest of the change set of an attempt in a tree of its own, or empty.
+    - `unrecorded`: the number of paths with work that this change set does not record.
     """
 
     item: int
@@ -36,6 +37,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     until_ns: int = 0
     is_final: bool = False
     changes: Digest = Digest("")
+    unrecorded: int = 0
 
 
 class OutcomesConcluded(msgspec.Struct, frozen=True):

@@ -80,11 +80,15 @@ def last_success(batch: CommandBatch, item: int) -> AttemptOutcome | None:
 
 
 def kept_trees(batch: CommandBatch) -> list[tuple[str, int]]:
-    """Return the tasks whose last attempt failed or asked a question, with the round of this attempt."""
+    """Return the tasks whose last attempt left a tree that is kept, with the round of this attempt.
+
+    The attempt failed, asked a question, or did work that its change set does not record.
+    """
     kept: list[tuple[str, int]] = []
     for item, task in enumerate(batch.agenda.ids):
         outcomes = batch.outcomes_by_round(item)
         ended = [round_ for round_, outcome in outcomes.items() if outcome.type in ("result", "failed", "blocked")]
-        if ended and outcomes[max(ended)].type != "result":
-            kept.append((task, max(ended)))
+        last = outcomes[max(ended)] if ended else None
+        if last is not None and (last.type != "result" or last.unrecorded):
+            kept.append((task, last.round))
     return kept

@@ -63,5 +63,5 @@ def iter_change_set_objects(store: StoreDir, batch: BatchDir) -> Iterator[str]:
                 continue
             seen.add(outcome.changes)
             yield outcome.changes
-            for listed in read_change_set(objects, outcome.changes):
+            for listed in read_change_set(objects, outcome.changes).changes:
                 yield from filter(None, (listed.change.before, listed.change.after))

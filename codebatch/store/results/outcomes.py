@@ -89,6 +89,7 @@ def attempt_outcome(
     until_ns: int = 0,
     is_final: bool = False,
     changes: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
+    unrecorded: int = 0,
 ) -> EncodedOutcome:
     """Return the outcome of an attempt of a command. It has no records and no bytes."""
     outcome = TaskOutcome(
@@ -104,6 +105,7 @@ def attempt_outcome(
         until_ns=until_ns,
         is_final=is_final,
         changes=changes,
+        unrecorded=unrecorded,
     )
     return EncodedOutcome(outcome, b"", b"")
 

@@ -105,6 +105,7 @@ class AttemptReader:
                     until_ns=outcome.until_ns,
                     is_final=outcome.is_final,
                     changes=outcome.changes,
+                    unrecorded=outcome.unrecorded,
                 )
             )
         return conclusions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codebatch.errors import ObjectMissing, StoreCorrupt
-from codebatch.model.change import CHANGE_SET_BYTES_MAX, ListedChange, decode_change_set
+from codebatch.model.change import CHANGE_SET_BYTES_MAX, ChangeSet, decode_change_set
 from codebatch.model.digest import Digest
 from codebatch.model.documents import DocumentError
 from codebatch.store.objects.object_store import ObjectStore
@@ -11,11 +11,8 @@ from codebatch.store.objects.object_store import ObjectStore
 _HINT = "run the task again with: codebatch work retry TASK"
 
 
-def read_change_set(objects: ObjectStore, digest: Digest) -> tuple[ListedChange, ...]:
-    """Return the changes of a change set, sorted by path.
-
-    Raises StoreCorrupt if it is missing, damaged or too large.
-    """
+def read_change_set(objects: ObjectStore, digest: Digest) -> ChangeSet:
+    """Return a change set. Raises StoreCorrupt if it is missing, damaged or too large."""
     location = objects.find_location(digest)
     try:
         if location is not None and location.frame.size > CHANGE_SET_BYTES_MAX:

@@ -3,6 +3,8 @@
 A batch has a directory below `trees.directory`. A tree `<task>.r<round>` is a directory, or a link to the tree of an
 earlier round that an attempt continued. Beside it are `<task>.r<round>.lock`, whose flock its supervisor holds, and
 `<task>.r<round>.start` with the files that the tree had when its command began, if an attempt in it asked a question.
+`<task>.r<round>.exclude` has the patterns of paths that git ignores in the tree, if it has links to directories of the
+user.
 
 A lock file is removed only by a process that holds its lock. So a process that takes a lock checks afterwards that the
 file still has its name.
@@ -31,6 +33,7 @@ from codebatch.system.files.writable_tree import remove_any_tree
 
 _LOCK_SUFFIX = ".lock"
 _START_SUFFIX = ".start"
+_EXCLUDES_SUFFIX = ".exclude"
 _STAMP_SUFFIX = ".stamp"
 _TREE_NAME = re.compile(r"(?P<task>.+)\.r(?P<round>[1-9][0-9]*)\Z", re.DOTALL)
 _LOCK_ATTEMPTS_MAX = 100
@@ -51,6 +54,11 @@ class TreeName(NamedTuple):
         return f"{self.task}.r{self.round}"
 
 
+def is_tree_name(name: str) -> bool:
+    """Return whether an entry of the directory of a batch is a tree, or belongs to one."""
+    return _TREE_NAME.match(name) is not None
+
+
 class BatchTrees:
     """The trees of one batch."""
 
@@ -61,9 +69,11 @@ class BatchTrees:
         self._shared_directory = Path(os.fsdecode(settings.directory))
         self.directory = self._shared_directory / store.id / batch_id
 
-    def keeps(self, type_: OutcomeType | None) -> bool:
-        """Return whether the tree of an attempt with an outcome is kept."""
-        return self._settings.keep == "failed" and type_ in ("failed", "blocked")
+    def keeps(self, type_: OutcomeType | None, unrecorded: int) -> bool:
+        """Return whether the tree of an attempt with an outcome is kept. `unrecorded` is as in `TaskOutcome`."""
+        return self._settings.keep == "failed" and (
+            type_ in ("failed", "blocked") or (type_ == "result" and unrecorded > 0)
+        )
 
     def path(self, name: TreeName) -> Path:
         """Return the path of a tree."""
@@ -72,6 +82,10 @@ class BatchTrees:
     def start_path(self, name: TreeName) -> Path:
         """Return the path of the file with the contents of a tree when its command began."""
         return self.directory / f"{name}{_START_SUFFIX}"
+
+    def excludes_path(self, name: TreeName) -> Path:
+        """Return the path of the file with the patterns of paths that git ignores in a tree, which may not exist."""
+        return self.directory / f"{name}{_EXCLUDES_SUFFIX}"
 
     def make_directory(self) -> None:
         """Create the directory of the batch, and those above it. Raises StoreUnwritable."""
@@ -161,6 +175,7 @@ class BatchTrees:
         """
         remove_any_tree(self.path(name))
         self._files.remove(self.start_path(name))
+        self._files.remove(self.excludes_path(name))
 
     def _unregister(self, path: Path) -> None:
         git = find_git()
@@ -223,9 +238,8 @@ def remove_leftover_trees(
 ) -> None:
     """Remove the trees of a batch that no process uses.
 
-    `kept` has the tasks and rounds whose trees remain if the settings say so: those of attempts that failed or asked a
-    question, and that no later successful attempt of the task has replaced. `running` are tasks whose trees remain,
-    because their attempts may end at this moment.
+    `kept` has the tasks and rounds whose trees remain if the settings say so (`kept_trees`). `running` are tasks whose
+    trees remain, because their attempts may end at this moment.
     """
     trees = BatchTrees(store, batch_id, settings)
     names = {TreeName.of_attempt(*each) for each in kept} if settings.keep == "failed" else set()

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from codebatch.system.files.system_calls import PRIVATE_MODE
-
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,11 +46,10 @@ class WritableTree:
 
     def read(self, path: bytes) -> TreeFileContent | None:
         """Return a file or link, or None if neither exists at the path. A directory raises IsADirectoryError."""
-        try:
-            parent, name = self._open_parent(path, create=False)
-            mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
-        except (FileNotFoundError, NotADirectoryError):
+        mode = self._mode(path)
+        if mode is None:
             return None
+        parent, name = self._open_parent(path, create=False)
         if stat.S_ISLNK(mode):
             return TreeFileContent(os.readlink(name, dir_fd=parent), is_link=True, is_executable=False)
         if not stat.S_ISREG(mode):
@@ -90,12 +87,19 @@ class WritableTree:
 
     def exists(self, path: bytes) -> bool:
         """Return whether anything exists at a path, even a directory or a broken link."""
+        return self._mode(path) is not None
+
+    def is_link(self, path: bytes) -> bool:
+        """Return whether a link exists at a path."""
+        mode = self._mode(path)
+        return mode is not None and stat.S_ISLNK(mode)
+
+    def _mode(self, path: bytes) -> int | None:
         try:
             parent, name = self._open_parent(path, create=False)
-            os.stat(name, dir_fd=parent, follow_symlinks=False)
+            return os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
         except (FileNotFoundError, NotADirectoryError):
-            return False
-        return True
+            return None
 
     def _open_parent(self, path: bytes, *, create: bool) -> tuple[int, bytes]:
         """Return a descriptor of the directory above a path, valid until the next call, and the last name."""
@@ -141,10 +145,24 @@ def remove_any_tree(root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
     if not root.is_dir():
         return
-    os.chmod(root, PRIVATE_MODE)
-    for path, names, _ in os.walk(root):
-        for child in (os.path.join(path, name) for name in names):
-            if not os.path.islink(child):
-                os.chmod(child, PRIVATE_MODE)
+    restore_permissions(root)
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(root)
+
+
+def restore_permissions(root: Path) -> None:
+    """Give the owner the permissions to read all files and to change all directories of a tree. Raises OSError.
+
+    Programs may have taken these permissions. Links are not followed.
+    """
+    _add_permissions(os.fspath(root))
+    for path, names, files in os.walk(root):
+        for name in (*names, *files):
+            _add_permissions(os.path.join(path, name))
+
+
+def _add_permissions(path: str) -> None:
+    mode = os.lstat(path).st_mode
+    needed = stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR if stat.S_ISREG(mode) else 0
+    if mode & needed != needed:
+        os.chmod(path, stat.S_IMODE(mode) | needed)

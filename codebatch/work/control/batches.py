@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
+from msgspec import UNSET
 
 from codebatch.errors import (
     AmbiguousId,
@@ -17,11 +19,14 @@ from codebatch.errors import (
     StoreError,
     UnknownId,
 )
+from codebatch.model.change import UnrecordedPath
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text, human_seconds
+from codebatch.model.work.command import CommandId
 from codebatch.model.work.event import instant_ns
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.query.status.unapplied_changes import UnappliedChanges, read_unapplied_changes
+from codebatch.query.status.unrecorded_work import read_unrecorded_work
 from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.estimate import Eta
@@ -31,6 +36,7 @@ from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.resolution import iter_project_batches, resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
+from codebatch.store.work.trees import BatchTrees, TreeName
 from codebatch.system.clock import wall_ns
 
 TASKS_NAMED_MAX = 5
@@ -79,11 +85,33 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         return read_unapplied_changes(self.store, self.batch, self.standing)
 
     @property
+    def unrecorded(self) -> dict[CommandId, tuple[UnrecordedPath, ...]]:
+        """The paths with work of isolated tasks that their changes do not record, for each such task."""
+        return read_unrecorded_work(self.store, self.standing.commands)
+
+    def kept_tree(self, command: CommandStatus) -> Path | None:
+        """Return the tree of the latest attempt of a task, or None if it does not exist."""
+        trees = self.standing.work.trees
+        if trees is UNSET:
+            return None
+        batch_trees = BatchTrees(self.store, self.batch.id, trees)
+        origin = batch_trees.origin(TreeName.of_attempt(command.id, command.ended))
+        return None if origin is None else batch_trees.path(origin)
+
+    @property
     def shortfall(self) -> BatchIncomplete | None:
-        """The error that describes the tasks that are not done, or None if all tasks are done."""
+        """The error that describes the tasks that are not done, or whose work is not recorded completely, or None."""
         state, id_ = self.standing.state, self.batch.id
         if state is BatchState.COMPLETED:
-            return None
+            partial = [command for command in self.standing.commands if command.unrecorded]
+            return (
+                None
+                if not partial
+                else BatchIncomplete(
+                    f"not all work of {count_text(len(partial), 'task')} is recorded: {first_command_names(partial)}",
+                    hint=f"see: codebatch changes --batch {id_}",
+                )
+            )
         resume = f"codebatch resume --batch {id_}"
         if not state.is_final:
             return BatchIncomplete(f"batch {id_} has not ended", hint=f"resume it with: {resume}")

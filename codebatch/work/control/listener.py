@@ -42,6 +42,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     - `again_seconds`: the delay until the task is retried, or None if it is not retried.
     - `until_ns`: after a rate limit, the time when the limit ends, in nanoseconds since 1970. Until then, no task that
       uses one of `pools` starts.
+    - `unrecorded`: the number of paths with work of an isolated task that its changes do not record.
     """
 
     id: CommandId
@@ -55,6 +56,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     again_seconds: float | None = None
     until_ns: int = 0
     pools: tuple[str, ...] = ()
+    unrecorded: int = 0
 
 
 class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
@@ -320,6 +322,7 @@ class ListenerAdapter:
                 again_seconds=retry_seconds,
                 until_ns=self._conductor.until_ns(item),
                 pools=tuple(self._conductor.agenda.policies[item].pools),
+                unrecorded=conclusion.unrecorded,
             )
         )
 

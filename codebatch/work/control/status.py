@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from codebatch.model.change import UnrecordedPath
 from codebatch.model.entry import display_path
 from codebatch.model.text.instants import instant_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import EdgeKind, Work
 from codebatch.query.status.holder_rows import HolderRow, holder_row
 from codebatch.query.status.unapplied_changes import UnappliedChanges
+from codebatch.query.status.unrecorded_work import UnrecordedRow, make_unrecorded_rows, unrecorded_work_text
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
@@ -56,6 +58,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     - `log`: the path of the latest log.
     - `question`, `question_text`: the digest and the text of an open question.
     - `result_text`, `cost`: values from the JSON output of the last attempt.
+    - `unrecorded`: the paths with work of an isolated task that its changes do not record.
     """
 
     id: str
@@ -74,6 +77,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     question_text: str | None
     result_text: str
     cost: float | None
+    unrecorded: tuple[UnrecordedRow, ...]
 
 
 class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,8 +164,9 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
     needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
     logs = work_batch.batch.root / layout.LOGS
     questions_by_task = {status.task: status for status in open_questions(work_batch)}
+    unrecorded = work_batch.unrecorded
     rows = []
-    for status, why in iter_task_explanations(work_batch):
+    for status, why in iter_task_explanations(work_batch, unrecorded):
         rows.append(
             WorkTaskRow(
                 id=status.id,
@@ -182,13 +187,16 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
                 question_text=questions_by_task[status.id].text if status.id in questions_by_task else None,
                 result_text=status.report.text if status.report else "",
                 cost=status.report.cost if status.report else None,
+                unrecorded=tuple(make_unrecorded_rows(status.id, unrecorded.get(status.id, ()))),
             )
         )
     return rows
 
 
-def iter_task_explanations(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
-    """Yield each command, and the reason for its state as text."""
+def iter_task_explanations(
+    work_batch: WorkBatch, unrecorded: Mapping[CommandId, Sequence[UnrecordedPath]]
+) -> Iterator[tuple[CommandStatus, str]]:
+    """Yield each command, and the reason for its state as text. `unrecorded` is that of the batch."""
     work, commands = work_batch.standing.work, work_batch.standing.commands
     needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
     states = {status.id: status.state for status in commands}
@@ -206,7 +214,8 @@ def iter_task_explanations(work_batch: WorkBatch) -> Iterator[tuple[CommandStatu
             is_expired = work_batch.standing.is_expired
             why = _explanation(status, waits, open_by_task.get(status.id), is_expired=is_expired)
             newer = f"needs {status.newer_need}, which ran again since" if status.newer_need is not None else ""
-            yield status, "; ".join(filter(None, (why, newer)))
+            lost = unrecorded_work_text(status.unrecorded, unrecorded.get(status.id, ())) if status.unrecorded else ""
+            yield status, "; ".join(filter(None, (why, newer, lost)))
 
 
 def _edge_targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:

@@ -56,6 +56,71 @@ def test_isolated_tasks_change_nothing_until_apply(project: CommandLine, tmp_pat
     assert "not applied" not in project("status").text
 
 
+LOSSY = """
+strategy = "parallel"
+[defaults]
+isolation = "copy"
+[trees]
+directory = "../trees"
+[tasks.one]
+run = "mkfifo pipe; echo 1 > new.txt; echo 2 > x.o"
+[tasks.two]
+run = "mkfifo socket"
+"""
+
+
+def test_work_that_is_not_recorded_is_named_everywhere(project: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "project" / "work.toml").write_text(LOSSY)
+    (tmp_path / "project" / ".gitignore").write_text("*.o\n")
+    ended = project("work", "run", status=3)
+    batch = project("status", "--json").json["batch_id"]
+    trees = next((tmp_path / "trees").glob(f"*/{batch}"))
+    lines = [f"one: not recorded: pipe (special file); it is in {trees}/one.r1",
+             f"two: not recorded: socket (special file); it is in {trees}/two.r1"]  # fmt: skip
+    assert [line for line in ended.notes.splitlines() if "not recorded: " in line][2:] == lines
+    assert "done" in ended.notes
+    assert "not recorded: 1 path" in ended.notes
+    assert "error: not all work of 2 tasks is recorded: one, two" in ended.notes
+    assert (trees / "one.r1" / "pipe").exists()
+    answer = project("changes", "--json", status=3).json
+    check_schema(answer)
+    assert (answer["complete"], [(row["path"], row["task"], row["reason"]) for row in answer["unrecorded"]]) == (
+        False,
+        [("pipe", "one", "special"), ("x.o", "one", "ignored"), ("socket", "two", "special")],
+    )
+    shown = project("changes", status=3)
+    assert shown.notes.splitlines() == ["ignored, so not recorded: x.o (one)", *lines]
+    status = project("status", "--json").json
+    check_schema(status)
+    assert [[row["path"] for row in task["unrecorded"]] for task in status["tasks"]] == [["pipe"], ["socket"]]
+    assert status["unapplied"] == {"tasks": ["one"], "changes": 1}
+    assert "not recorded: pipe (special file)" in project("status").text
+    assert "done one" in (events := project("events").text)
+    assert events.count("; not recorded: 1 path") == 2
+    project("follow", status=3)
+    applied = project("apply", "--json", "one", status=3)
+    check_schema(applied.json)
+    assert (applied.json["written"], [row["path"] for row in applied.json["unrecorded"]]) == (1, ["pipe"])
+    assert lines[0] in applied.notes
+    assert lines[1] not in applied.notes
+    project("apply", "--reverse", "one")
+
+
+def test_task_without_changes_but_ignored_files_has_nothing_to_apply(project: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "project" / "work.toml").write_text(LOSSY.replace("mkfifo pipe; echo 1 > new.txt;", "true;"))
+    (tmp_path / "project" / ".gitignore").write_text("*.o\n")
+    project("work", "run", "one")
+    assert project("status", "--json").json["unapplied"] == {"tasks": [], "changes": 0}
+    assert project("changes").notes == "ignored, so not recorded: x.o (one)\n"
+
+
+def test_link_into_the_project_refuses_the_run(project: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "project" / "link").symlink_to(tmp_path / "project" / "a.txt")
+    project.shell("git add . && git -c user.name=n -c user.email=n@n commit -qm n")
+    assert "would change your own files: link -> " in project("work", "run", status=2).notes
+    assert project("batch", "list", "--json").json == []
+
+
 def test_project_whose_path_is_not_utf8(tmp_path: Path) -> None:
     root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/q'\n\xe9"))
     root.mkdir()

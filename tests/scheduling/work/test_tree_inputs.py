@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import hypothesis.strategies as st
+import msgspec
 import pytest
 from hypothesis import given
 
@@ -191,3 +192,9 @@ def test_tree_of_the_last_failure_is_kept() -> None:
     failed = [ended(A, 1, "failed", "exit"), ended(A, 2), ended(A, 3, "failed", "exit"), ended(A, 4, "blocked")]
     conductor = conduct([], [*failed, ended(B, 1, "failed", "exit"), ended(B, 2), ended(C, 1, "cancelled")])
     assert kept_trees(conductor) == [("a", 4)]
+
+
+@pytest.mark.parametrize(("unrecorded", "expected"), [(0, []), (2, [("a", 2)])])
+def test_tree_of_a_success_is_kept_if_work_is_not_recorded(unrecorded: int, expected: list[tuple[str, int]]) -> None:
+    last = msgspec.structs.replace(ended(A, 2), unrecorded=unrecorded)
+    assert kept_trees(conduct([], [msgspec.structs.replace(ended(A, 1), unrecorded=1), last])) == expected

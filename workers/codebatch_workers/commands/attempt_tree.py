@@ -6,6 +6,7 @@ at any point leaves a complete change set, or a tree that a later process remove
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -13,9 +14,16 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import CodebatchError, StoreUnwritable
+from codebatch.errors import CodebatchError, StoreUnwritable, UnreadablePath
 from codebatch.git.linked_trees import without_repository_variables
-from codebatch.model.change import ListedChange, TreeChange, encode_change_set
+from codebatch.model.change import (
+    ChangeSet,
+    ListedChange,
+    TreeChange,
+    UnrecordedPath,
+    encode_change_set,
+    unrecorded_text,
+)
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import display_path
 from codebatch.model.gitignore import PatternList
@@ -25,7 +33,7 @@ from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.work.trees import BatchTrees, TreeName
 from codebatch.system.files.files import FileLock, RealFiles
-from codebatch.system.files.writable_tree import WritableTree
+from codebatch.system.files.writable_tree import WritableTree, restore_permissions
 from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.tree_changes import list_changes
 from codebatch_workers.syntax.edited_files import count_changed_lines
@@ -59,9 +67,8 @@ class AttemptTree:
         """`origin` is the name of the tree itself, `name` is that of the attempt.
 
         `start` are its contents when the first command began in it. `root` is the directory in the tree that
-        corresponds to the root of the batch. `links` are excluded from the changes, and new
-        files that `ignored_above` excludes. `previous` is the tree of the
-        failed attempt before this one.
+        corresponds to the root of the batch. `links` and `ignored_above` are as in `read_tree`. `previous` is the tree
+        of the failed attempt before this one.
         """
         self.name = name
         self.origin = origin
@@ -77,22 +84,25 @@ class AttemptTree:
         self._identity = _directory_identity(self._path)
         self._previous = previous
 
-    @property
-    def variables(self) -> dict[str, str]:
-        """The environment variables that name the trees."""
+    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that name the trees, and those that keep git in the tree. `environment` is the caller's.
+
+        In a copy, git does not search for a repository in the directories above the tree. In a work tree, git ignores
+        the links to directories of the user.
+        """
         previous = "" if self._previous is None else str(self._previous)
-        return {"CODEBATCH_TREE": str(self._path), "CODEBATCH_PREVIOUS_TREE": previous}
+        variables = {"CODEBATCH_TREE": str(self._path), "CODEBATCH_PREVIOUS_TREE": previous}
+        if not self._has_git:
+            ceilings = [str(self._path.parent), *filter(None, [environment.get("GIT_CEILING_DIRECTORIES")])]
+            return {**variables, "GIT_CEILING_DIRECTORIES": os.pathsep.join(ceilings)}
+        if (excludes := self._trees.excludes_path(self.origin)).exists():
+            settings = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.excludesFile"}
+            variables |= {**settings, "GIT_CONFIG_VALUE_0": str(excludes)}
+        return variables
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of the caller without variables that would lead git to another repository.
-
-        In a copy, git does not search for a repository in the directories above the tree.
-        """
-        variables = without_repository_variables(environment)
-        if not self._has_git:
-            ceilings = [str(self._path.parent), *filter(None, [variables.get("GIT_CEILING_DIRECTORIES")])]
-            variables["GIT_CEILING_DIRECTORIES"] = os.pathsep.join(ceilings)
-        return variables
+        """Return the environment of the caller without variables that would lead git to another repository."""
+        return without_repository_variables(environment)
 
     def finish(self, result: AttemptResult, note: Note, sleep: Callable[[float], None] = time.sleep) -> AttemptResult:
         """Return the result of the attempt with its change set. On return the change set is durable.
@@ -103,10 +113,12 @@ class AttemptTree:
         if result.type is None:
             return result
         try:
-            changes = self._store_changes(note, sleep)
+            changes, lost = self._store_changes(sleep)
+            if lost:
+                note(f"not recorded in the changes: {unrecorded_text(lost)}")
             if result.type == "blocked":
                 RealFiles().write_volatile(self._trees.start_path(self.origin), encode_contents(self._start))
-            result = msgspec.structs.replace(result, changes=changes)
+            result = msgspec.structs.replace(result, changes=changes, unrecorded=len(lost))
         except (CodebatchError, OSError) as error:
             note(f"the changes in {self._path} cannot be recorded: {error}")
             if result.type == "result":
@@ -117,25 +129,30 @@ class AttemptTree:
 
     def is_kept(self, result: AttemptResult) -> bool:
         """Return whether the tree is kept after a result. A tree whose directory the command removed is not."""
-        return self._trees.keeps(result.type) and self._path.is_dir()
+        return self._trees.keeps(result.type, result.unrecorded) and self._path.is_dir()
 
-    def _store_changes(self, note: Note, sleep: Callable[[float], None]) -> Digest:
-        """Store the change set and the contents that it names. If the disk is full, try again for some time."""
+    def _store_changes(self, sleep: Callable[[float], None]) -> tuple[Digest, tuple[UnrecordedPath, ...]]:
+        """Store the change set and the contents that it names. Return its digest, and the paths with lost work.
+
+        If the disk is full, try again for some time. If the command took permissions from its own files, restore them.
+        """
         seconds = 0.0
+        has_restored = False
         while True:
             try:
                 with PackWriter(self._objects) as writer:
-                    reading = self._read(writer)
-                    digest = self._add_change_set(writer, reading.contents)
+                    return self._add_change_set(writer, self._read(writer))
             except StoreUnwritable:
                 if seconds >= STORE_SECONDS_MAX:
                     raise
                 seconds += _STORE_INTERVAL_SECONDS
                 sleep(_STORE_INTERVAL_SECONDS)
-                continue
-            for text in reading.notes:
-                note(text)
-            return digest
+            except (UnreadablePath, PermissionError):
+                if has_restored:
+                    raise
+                has_restored = True
+                with contextlib.suppress(OSError):  # The second try reports what is still unreadable.
+                    restore_permissions(self._path)
 
     def _read(self, writer: PackWriter) -> TreeReading:
         if _directory_identity(self._path) != self._identity:
@@ -146,21 +163,23 @@ class AttemptTree:
             writer,
             stamp_ns=0,  # Nothing is compared with these contents, so their rows need not be valid.
             before=self._start,
-            excluded=self._links,
+            links=self._links,
             uses_git=self._has_git and os.path.lexists(self._path / ".git"),
             ignored_above=self._ignored_above,
         )
 
-    def _add_change_set(self, writer: PackWriter, after: TreeContents) -> Digest:
-        rows = self._start.rows
+    def _add_change_set(self, writer: PackWriter, reading: TreeReading) -> tuple[Digest, tuple[UnrecordedPath, ...]]:
+        after, rows = reading.contents, self._start.rows
         paths = [path for path in rows.keys() | after.rows.keys() if rows.get(path) is not after.rows.get(path)]
         old, new = (
             {path: entry for path in paths if path in one.rows and (entry := entry_from_row(path, one.rows[path]))}
             for one in (self._start, after)
         )
         with WritableTree(bytes(self._path)) as tree:
-            changes = list_changes(old, new)
-            return writer.add(encode_change_set([self._count_lines(change, writer, tree) for change in changes]))
+            changes, same = list_changes(old, new)
+            listed = tuple(self._count_lines(change, writer, tree) for change in changes)
+        change_set = ChangeSet(changes=listed, unrecorded=tuple(sorted((*reading.unrecorded, *same))))
+        return writer.add(encode_change_set(change_set.changes, change_set.unrecorded)), change_set.lost
 
     def _count_lines(self, change: TreeChange, writer: PackWriter, tree: WritableTree) -> ListedChange:
         """Return a change with its numbers of lines. The content before the change is made durable."""

@@ -204,6 +204,7 @@ def _encode_outcome(attempt: _FinishedAttempt) -> EncodedOutcome:
         until_ns=result.until_ns,
         is_final=result.is_final,
         changes=result.changes,
+        unrecorded=result.unrecorded,
     )
 
 

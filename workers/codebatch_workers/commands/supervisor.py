@@ -262,7 +262,7 @@ class Supervisor:
                 round_=unit.round,
                 root=self._root if tree is None else tree.root,
                 base_environment=self._environment if tree is None else tree.environment(self._environment),
-                tree_variables={} if tree is None else tree.variables,
+                tree_variables={} if tree is None else tree.variables(self._environment),
                 mark=attempt_mark(self._holder.id, unit.shard, unit.start, assign.epoch),
                 reads=reads,
             )

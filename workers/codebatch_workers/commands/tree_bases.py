@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Protocol
 
 from codebatch.errors import StoreError
-from codebatch.git.linked_trees import BLOCK_BYTES, commit_bytes, fill_linked_tree, register_linked_tree
+from codebatch.git.linked_trees import (
+    BLOCK_BYTES,
+    CommitTree,
+    fill_linked_tree,
+    read_commit_tree,
+    register_linked_tree,
+)
 from codebatch.git.repository import GitError, find_git
 from codebatch.model.entry import Entry, decode_entries, display_path, encode_entries
 from codebatch.model.work.trees import TreeSettings
@@ -29,7 +35,11 @@ _ENTRIES_PER_CHECK = 100
 
 
 class TreeNotMade(Exception):
-    """The error that an attempt cannot get its tree."""
+    """The error that an attempt cannot get its tree. If `is_final` is set, another attempt cannot get it either."""
+
+    def __init__(self, message: str, *, is_final: bool = False) -> None:
+        super().__init__(message)
+        self.is_final = is_final
 
 
 class TreeBase(Protocol):
@@ -41,6 +51,10 @@ class TreeBase(Protocol):
 
     def size_bytes(self) -> int:
         """Return about how much disk space a tree needs, or 0 if this is unknown."""
+
+    @property
+    def submodules(self) -> Mapping[bytes, str]:
+        """The commits of the submodules, by path. Empty if git cannot list them."""
 
     @property
     def root_path(self) -> bytes:
@@ -74,14 +88,21 @@ class CommitBase:
         self._batch_root = batch_root
         self._files = RealFiles()
         self._known: Mapping[bytes, Entry] | None = None
-        self._bytes: int | None = None
+        self._tree: CommitTree | None = None
 
     def size_bytes(self) -> int:
-        if self._bytes is None:
-            self._bytes = 0  # In a partial clone, git cannot find out the sizes.
-            with contextlib.suppress(GitError):
-                self._bytes = commit_bytes(_require_git(), self._settings.repository, self._settings.base)
-        return self._bytes
+        return self._commit_tree().size_bytes
+
+    @property
+    def submodules(self) -> Mapping[bytes, str]:
+        return self._commit_tree().submodules
+
+    def _commit_tree(self) -> CommitTree:
+        if self._tree is None:
+            self._tree = CommitTree(0, [], {}, {})
+            with contextlib.suppress(GitError):  # `write` reports a commit that does not exist any more.
+                self._tree = read_commit_tree(_require_git(), self._settings.repository, self._settings.base)
+        return self._tree
 
     @property
     def root_path(self) -> bytes:
@@ -124,6 +145,7 @@ class SnapshotBase:
 
     has_git = False
     root_path = b""
+    submodules: Mapping[bytes, str] = {}
 
     def __init__(self, store: StoreDir, settings: TreeSettings, objects: ObjectStore) -> None:
         self._store = store

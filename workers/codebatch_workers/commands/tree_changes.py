@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from codebatch.model.change import ListedChange, TreeChange
+from codebatch.model.change import ListedChange, TreeChange, UnrecordedPath
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, display_path
 from codebatch.store.reserved_names import find_repositories, has_reserved_name
@@ -97,12 +97,15 @@ class NeededChangesWriter:
         return self._merge(present.content, self._read(change.before), self._read(change.after))
 
 
-def list_changes(before: Mapping[bytes, Entry], after: Mapping[bytes, Entry]) -> list[TreeChange]:
-    """Return the changes between two states of a tree, sorted by path.
+def list_changes(
+    before: Mapping[bytes, Entry], after: Mapping[bytes, Entry]
+) -> tuple[list[TreeChange], list[UnrecordedPath]]:
+    """Return the changes between two states of a tree, and the paths whose changes cannot be recorded.
 
-    A file that became a link to its own content, or the reverse, has no change: a change set cannot express it.
+    Both are sorted by path.
     """
-    changes = []
+    changes: list[TreeChange] = []
+    unrecorded: list[UnrecordedPath] = []
     for path in sorted(before.keys() | after.keys()):
         old, new = before.get(path), after.get(path)
         last = new or old
@@ -116,9 +119,11 @@ def list_changes(before: Mapping[bytes, Entry], after: Mapping[bytes, Entry]) ->
             was_executable=old is not None and old.executable,
             executable=new is not None and new.executable,
         )
-        if change.before != change.after or change.was_executable != change.executable:
+        if old is not None and new is not None and old.kind != new.kind and change.before == change.after:
+            unrecorded.append(UnrecordedPath(path=path, reason="type"))
+        elif change.before != change.after or change.was_executable != change.executable:
             changes.append(change)
-    return changes
+    return changes, unrecorded
 
 
 def _join(tasks: Sequence[str]) -> str:

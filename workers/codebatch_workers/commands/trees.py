@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import CodebatchError, StoreError
-from codebatch.git.linked_trees import merge_contents
+from codebatch.git.linked_trees import merge_contents, read_user_excludes
 from codebatch.git.repository import GitError, find_git
-from codebatch.model.change import decode_change_set
+from codebatch.model.change import decode_change_set, unrecorded_text
 from codebatch.model.documents import DocumentError
 from codebatch.model.entry import display_path
 from codebatch.model.gitignore import PatternList
@@ -122,8 +123,8 @@ class TreeMaker:
             self._check_space(base.size_bytes())
             base.write(path, may_continue)
             with WritableTree(bytes(path)) as tree:
-                self._make_links(base, tree, note)
-                changed = self._write_needed(tree, given.needed)
+                self._make_links(base, name, tree, note)
+                changed = self._write_needed(tree, given.needed, note)
             start = self._read_start(base, name, changed)
             opened.pop_all()
             return self._attempt_tree(base, name, name, lock, start, previous)
@@ -170,18 +171,25 @@ class TreeMaker:
         """Return the paths of the links in a tree."""
         return tuple(os.path.join(base.root_path, link) for link in self._settings.links)
 
-    def _make_links(self, base: TreeBase, tree: WritableTree, note: Note) -> None:
-        """Make the symbolic links to the user's own directories."""
+    def _make_links(self, base: TreeBase, name: TreeName, tree: WritableTree, note: Note) -> None:
+        """Make the symbolic links to the user's own directories. In a work tree, git gets a file that excludes them."""
+        made = []
         for link, path in zip(self._settings.links, self._link_paths(base), strict=True):
             target = os.path.join(self._batch_root, link)
             if not os.path.lexists(target):
                 note(f"{display_path(path)} is not linked: it does not exist in the directory of the user")
-            elif tree.exists(path):
-                note(f"{display_path(path)} is not linked: the tree has files of its own there")
-            else:
+            elif not tree.exists(path):
                 tree.write(path, TreeFileContent(target, is_link=True, is_executable=False))
+                made.append(path)
+            elif not tree.is_link(path):
+                note(f"{display_path(path)} is not linked: the tree has files of its own there")
+        git = find_git() if base.has_git and made else None
+        if git is not None:
+            patterns = b"".join(b"/%b\n" % _as_pattern(path) for path in made if b"\n" not in path)
+            excludes = read_user_excludes(git, bytes(self._trees.path(name)))
+            self._files.write_volatile(self._trees.excludes_path(name), b"%b\n%b" % (excludes, patterns))
 
-    def _write_needed(self, tree: WritableTree, needed: Iterable[NeededChanges]) -> frozenset[bytes]:
+    def _write_needed(self, tree: WritableTree, needed: Iterable[NeededChanges], note: Note) -> frozenset[bytes]:
         """Apply the change sets of needed tasks. Return the paths of all changes. Raises NeededChangesConflict."""
         writer = NeededChangesWriter(tree, self._objects.read, self._merge)
         for each in needed:
@@ -189,7 +197,9 @@ class TreeMaker:
                 changes = decode_change_set(self._objects.read(each.changes))
             except DocumentError as error:
                 raise TreeNotMade(f"the change set of {each.task} is damaged: {error}") from error
-            writer.apply(each.task, changes)
+            if changes.lost:
+                note(f"the changes of {each.task} lack {unrecorded_text(changes.lost)}")
+            writer.apply(each.task, changes.changes)
         writer.check()
         return writer.paths
 
@@ -218,7 +228,8 @@ class TreeMaker:
                 stamp_ns=stamp_ns,
                 known={path: known[path] for path in known.keys() - changed} if changed else known,
                 unlisted=changed,
-                excluded=self._link_paths(base),
+                links=self._link_paths(base),
+                submodules=base.submodules,
                 uses_git=base.has_git,
                 ignored_above=self._ignored_above(base),
             ).contents
@@ -262,6 +273,11 @@ class TreeMaker:
         self._ended.clear()
 
 
+def _as_pattern(path: bytes) -> bytes:
+    """Return the pattern of an ignore file that matches only a path, which has no newline."""
+    return re.sub(rb"([\\*?\[\] ])", rb"\\\1", path)
+
+
 def make_tree_or_result(
     maker: TreeMaker,
     isolation: Isolation,
@@ -293,5 +309,5 @@ def make_tree_or_result(
     except TreeNotMade as error:
         if request is None:
             log.write_note(f"not started: its tree cannot be made: {error}")
-            return AttemptResult(type="failed", reason="start")
+            return AttemptResult(type="failed", reason="start", is_final=error.is_final)
     return AttemptResult(type="cancelled" if request is not None and request.why == "cancelled" else None)

@@ -76,9 +76,10 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 
     Only LF ends a line. If a content has more than COMPARED_LINES_MAX lines, all its lines count.
     """
+    old_count, new_count = _count_lines(before), _count_lines(after)
+    if max(old_count, new_count) > COMPARED_LINES_MAX:
+        return new_count, old_count
     old, new = _split_lines(before), _split_lines(after)
-    if max(len(old), len(new)) > COMPARED_LINES_MAX:
-        return len(new), len(old)
     if len(old) == len(new):
         differences = [pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]]
         if {line for line, _ in differences}.isdisjoint(line for _, line in differences):
@@ -86,6 +87,10 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
     old_lines, new_lines = set(old), set(new)
     kept = _common_length([line for line in old if line in new_lines], [line for line in new if line in old_lines])
     return len(new) - kept, len(old) - kept
+
+
+def _count_lines(content: bytes) -> int:
+    return content.count(b"\n") + bool(content and not content.endswith(b"\n"))
 
 
 def _split_lines(content: bytes) -> list[bytes]:
