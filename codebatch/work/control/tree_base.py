@@ -21,6 +21,7 @@ from codebatch.operations.project.project_snapshot import take_snapshot_of_paths
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.walk import work_tree_around
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.work.control.tree_files import check_base_files, read_commit_files, read_snapshot_files
 from codebatch.work.definition.selection import abbreviated_ids
 from codebatch.work.definition.work_list import WorkList
 
@@ -33,18 +34,21 @@ def record_tree_base(store: StoreDir, listed: WorkList, work: Work, note: NoteCa
     - isolation `worktree`: the commit at HEAD. A note has the number of uncommitted changes.
     - isolation `copy`: a new snapshot of the root. On return it is durable. The caller holds the lock of the store.
 
-    A note names the needed tasks whose changes are missing from the trees, because another batch has them.
+    A note names the needed tasks whose changes are missing from the trees, because another batch has them. Other notes
+    are those of `check_base_files`.
 
     Without isolated commands, nothing is read. Raises InvalidInput if the root has no commit, or if it is below the top
     of its repository and there are both kinds of isolation, because the paths of their changes would differ. Raises the
-    errors of `take_snapshot`.
+    errors of `take_snapshot` and `check_base_files`.
     """
     if work.trees is UNSET:
         return work
     trees = work.trees
+    notes: list[str] = []
     isolations = {command.isolation for command in listed.commands}
     if "worktree" in isolations:
         trees = _with_commit(trees, work.root, note)
+        notes += check_base_files(read_commit_files(trees, work.root), trees, work.root)
         if "copy" in isolations and trees.repository != work.root:
             raise InvalidInput(
                 f"the root {display_path(work.root)} is not the top of a repository, so its tasks cannot have both "
@@ -54,6 +58,9 @@ def record_tree_base(store: StoreDir, listed: WorkList, work: Work, note: NoteCa
     if "copy" in isolations:
         result = take_snapshot_of_paths(store, [Path(os.fsdecode(work.root))], SourceRules())
         trees = replace(trees, snapshot=result.snapshot_id)
+        notes += check_base_files(read_snapshot_files(store, trees, work.root), trees, work.root)
+    for text in dict.fromkeys(notes):
+        note(text)
     isolated = {command.id for command in listed.commands if command.isolation is not UNSET}
     missing = sorted({edge.on for edge in work.satisfied_needs if edge.task in isolated})
     if missing:

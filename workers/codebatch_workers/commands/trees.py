@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -25,10 +26,11 @@ from codebatch.model.work.command import Isolation
 from codebatch.model.work.trees import NeededChanges, TreeInput, TreeSettings
 from codebatch.protocol.messages import Assign, Terminate
 from codebatch.snapshotting.tree_contents import TreeContents, decode_contents, read_tree, store_missing_contents
-from codebatch.snapshotting.walk import ignore_files_above, ignored_by
+from codebatch.snapshotting.walk import ignore_files_above, ignored_by, work_tree_around
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.work.tree_links import ProjectDirectories, leading_links_text
 from codebatch.store.work.trees import BatchTrees, TreeName
 from codebatch.system.files.files import FileLock, RealFiles
 from codebatch.system.files.writable_tree import TreeFileContent, WritableTree
@@ -126,6 +128,7 @@ class TreeMaker:
                 self._make_links(base, name, tree, note)
                 changed = self._write_needed(tree, given.needed, note)
             start = self._read_start(base, name, changed)
+            self._check_links(path, start)
             opened.pop_all()
             return self._attempt_tree(base, name, name, lock, start, previous)
 
@@ -188,6 +191,22 @@ class TreeMaker:
             patterns = b"".join(b"/%b\n" % _as_pattern(path) for path in made if b"\n" not in path)
             excludes = read_user_excludes(git, bytes(self._trees.path(name)))
             self._files.write_volatile(self._trees.excludes_path(name), b"%b\n%b" % (excludes, patterns))
+
+    def _check_links(self, tree: Path, start: TreeContents) -> None:
+        """Raise TreeNotMade if a link leads to the project or to another tree, unless `links` has its path.
+
+        Such a link comes from the base, or from the change set of a needed task.
+        """
+        paths = [path for path, row in start.rows.items() if stat.S_ISLNK(row.stat.mode)]
+        if not paths:
+            return
+        project = work_tree_around(self._batch_root) or self._batch_root
+        if links := ProjectDirectories(project, self._batch_root).find_leading_links(bytes(tree), paths):
+            raise TreeNotMade(
+                f"its links lead to your own files, or to other trees: {leading_links_text(links)}\n"
+                "make the links relative, so that they stay in the tree; or name them in `link` of [trees]",
+                is_final=True,
+            )
 
     def _write_needed(self, tree: WritableTree, needed: Iterable[NeededChanges], note: Note) -> frozenset[bytes]:
         """Apply the change sets of needed tasks. Return the paths of all changes. Raises NeededChangesConflict."""
