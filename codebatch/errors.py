@@ -223,12 +223,13 @@ class UnsafeStoreLocation(StoreError):
     It is created there only if its path is given explicitly.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, reason: str) -> None:
         super().__init__(
-            f"will not create a store in {directory} unless --store gives this location",
+            f"will not create a store in {directory} unless --store gives this location, because {reason}",
             hint=f"run in a project directory, or give a location: --store {directory.rstrip('/')}/.codebatch",
         )
         self.directory = directory
+        self.reason = reason
 
 
 class StoreUntrusted(StoreError):

@@ -54,28 +54,39 @@ def iter_project_directories(directory: bytes) -> Iterator[bytes]:
     start = directory
     while directory != top:
         directory = os.path.dirname(directory)
-        if top is None and _ends_search(directory, start):
+        if top is None and search_end_reason(directory, start) is not None:
             return
         yield directory
 
 
 def is_shared_place(directory: bytes) -> bool:
     """Return whether a directory must not contain a default store: `/`, the home directory, or world-writable."""
-    if directory in (b"/", home_directory()):
-        return True
+    return shared_place_reason(directory) is not None
+
+
+def shared_place_reason(directory: bytes) -> str | None:
+    """Return why a directory must not contain a default store, as the end of a sentence. Return None if it may."""
+    if directory == b"/":
+        return "it is the root directory"
+    if directory == home_directory():
+        return "it is your home directory"
     try:
-        return bool(os.stat(directory).st_mode & stat.S_IWOTH)
+        mode = os.stat(directory).st_mode
     except OSError:
-        return False
+        return None
+    return f"other users may write to it (mode {stat.S_IMODE(mode):04o})" if mode & stat.S_IWOTH else None
+
+
+def search_end_reason(directory: bytes, start: bytes) -> str | None:
+    """Return why a search from `start` outside git does not visit a directory above. Return None if it does."""
+    if (reason := shared_place_reason(directory)) is not None:
+        return reason
+    return None if _has_trusted_owner(directory, start) else "it belongs to another user"
 
 
 def home_directory() -> bytes:
     """Return the home directory of the user, with links resolved."""
     return os.path.realpath(os.path.expanduser(b"~"))
-
-
-def _ends_search(directory: bytes, start: bytes) -> bool:
-    return is_shared_place(directory) or not _has_trusted_owner(directory, start)
 
 
 def _has_trusted_owner(path: bytes, start: bytes) -> bool:

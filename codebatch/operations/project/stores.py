@@ -18,7 +18,7 @@ from codebatch.model.project import REMOVED_PROJECT, ProjectRoot
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.project.projects import find_project, find_store, find_store_above, new_store_place
 from codebatch.query.filters.arguments import path_argument
-from codebatch.snapshotting.projects import is_shared_place
+from codebatch.snapshotting.projects import is_shared_place, shared_place_reason
 from codebatch.store import layout
 from codebatch.store.batches.store_directory import StoreDir, create_store, looks_like_store
 from codebatch.store.batches.store_directory import open_store as open_store_at
@@ -112,12 +112,12 @@ class StoreLocator:
         path = new_store_place(self.project)
         if is_asked and self.project.kind != "git":
             path = Path(os.fsdecode(self.project.start), layout.STORE_DIRECTORY)
-        if is_shared_place(os.fsencode(path.parent)):
-            raise self._unsafe_location_error(path)
+        if (reason := shared_place_reason(os.fsencode(path.parent))) is not None:
+            raise self._unsafe_location_error(path, reason)
         return path
 
-    def _unsafe_location_error(self, path: Path) -> UnsafeStoreLocation:
-        error = UnsafeStoreLocation(str(path.parent))
+    def _unsafe_location_error(self, path: Path, reason: str) -> UnsafeStoreLocation:
+        error = UnsafeStoreLocation(str(path.parent), reason)
         if self.project is not None and self.project.kind == "git":
             error.hint = f"give a location: --store {shlex.quote(str(path))}"
             if self.project.start != self.project.root:
@@ -131,13 +131,12 @@ class StoreLocator:
         hint = "create a store with `codebatch run PATH` or `codebatch init`, or give the path of a store with --store"
         root = self.project.root
         default_root = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
-        if is_shared_place(root):
+        if (reason := shared_place_reason(root)) is not None:
             store_option = f"--store {shlex.quote(str(default_root))}"
-            hint = (
-                f"use the store in this directory: {store_option}"
-                if looks_like_store(default_root)
-                else f"create a store with: codebatch run . {store_option}"
-            )
+            if looks_like_store(default_root):
+                message = f"the store in {default_root.parent} is not used unless --store gives its path"
+                return StoreNotFound(f"{message}, because {reason}", hint=f"use this store: {store_option}")
+            hint = f"create a store with: codebatch run . {store_option}"
         elif (above := find_store_above(self.project)) is not None:
             hint = f"create a store with `codebatch run PATH`, or use the store above the project: --store {above}"
         return StoreNotFound(f"no store in the project {os.fsdecode(self.project.root)}", hint=hint)

@@ -321,14 +321,17 @@ def test_store_is_not_created_in_a_home_or_shared_directory(tmp_path: Path, is_h
     line = CommandLine(place, {"HOME": str(place if is_home else tmp_path)})
     if not is_home:
         place.chmod(0o777)
+    reason = "because it is your home directory" if is_home else "because other users may write to it (mode 0777)"
     for words in (("run",), ("init",), ("snapshot", ".")):
         error = line(*words, "--json", status=4).error
-        assert error["message"] == f"will not create a store in {place} unless --store gives this location"
+        assert error["message"] == f"will not create a store in {place} unless --store gives this location, {reason}"
     assert not (place / ".codebatch").exists()
     line("run", "-q", "--store", ".codebatch")
-    assert line("findings", "--json", status=4).error["code"] == "store_not_found", (
+    error = line("findings", "--json", status=4).error
+    assert (error["code"], error["hint"]) == ("store_not_found", f"use this store: --store {place}/.codebatch"), (
         "a store in this place was used without its name"
     )
+    assert error["message"] == f"the store in {place} is not used unless --store gives its path, {reason}"
     assert line("run", "sub", "--json").json["files"] == 1
     assert (place / "sub" / ".codebatch").is_dir()
 
@@ -341,10 +344,7 @@ def test_hints_without_a_store_are_valid_commands(tmp_path: Path) -> None:
     assert line("run", "--json", status=4).error["hint"] == f"give a location: --store {tmp_path}/.codebatch"
     hint = line("findings", "--json", status=4).error["hint"]
     line.shell(hint.partition(": ")[2])
-    assert (
-        line("findings", "--json", status=4).error["hint"]
-        == f"use the store in this directory: --store {tmp_path}/.codebatch"
-    )
+    assert line("findings", "--json", status=4).error["hint"] == f"use this store: --store {tmp_path}/.codebatch"
     hint = line("run", "--json", cwd=tmp_path / "project", status=4).error["hint"]
     line.shell(hint.partition(": ")[2].partition(";")[0])
     assert line("run", "--json", cwd=tmp_path / "project").json["files"] == 1
