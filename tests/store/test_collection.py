@@ -160,7 +160,7 @@ def test_gc_does_not_wait_for_writers(store: StoreDir) -> None:
     with store.writing(), pytest.raises(StoreInUse):
         collect_garbage(store, keep=1)
     with store.writing():
-        assert collect_garbage_after_run(store, keep=1, ran=batch) is None
+        assert collect_garbage_after_run(store, keep=1, ran=batch, note=ignore_note) is None
 
 
 def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDir) -> None:
@@ -170,7 +170,7 @@ def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDi
         adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=at * 10**9)
         for at, batch in enumerate(batches, 3)
     ]
-    collected = collect_garbage_after_run(store, keep=1, ran=batches[0])
+    collected = collect_garbage_after_run(store, keep=1, ran=batches[0], note=ignore_note)
     assert collected is not None
     assert collected.batches == (batches[1].id,)
     assert [read_compacted(candidate) is None for candidate in (batches[0], batches[2], elsewhere[-1])] == [
@@ -346,6 +346,61 @@ def test_gc_reports_a_refused_write_and_leaves_everything_needed(old: tuple[Disk
         store = open_store(RealFiles(left.calls()), PLACE)
         for batch_id in batches[1:]:
             _check_readable(store, batch_id)
+
+
+@pytest.mark.parametrize(
+    ("call", "staying", "unremoved"),
+    [("rename", [0, 2], "batch-"), ("remove_tree", [2], "batches/.batch-")],
+    ids=["batch stays", "hidden files stay"],
+)
+def test_gc_names_data_whose_permissions_refuse_the_removal_and_collects_the_rest(
+    old: tuple[Disk, list[str]], call: str, staying: list[int], unremoved: str
+) -> None:
+    """The oldest batch belongs to another user of the group. If it stays, everything that it needs stays too."""
+    disk, batches = copy.deepcopy(old)
+
+    def refuse(operation: Operation) -> Fate | None:
+        is_refused = operation.call == call and batches[0] in operation.path.name
+        return Fate(PermissionError(errno.EACCES, "Permission denied")) if is_refused else None
+
+    store = open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE)
+    collected = collect_garbage(store, keep=1)
+    assert batch_ids(store) == [batches[number] for number in staying]
+    assert list(collected.batches) == [id_ for number, id_ in enumerate(batches) if number not in staying]
+    (refused,) = collected.unremoved
+    assert refused.name.startswith(f"{unremoved}{batches[0].removeprefix('batch-')}")
+    assert refused.reason == "Permission denied"
+    for batch_id in batch_ids(store):
+        _check_readable(store, batch_id)
+
+
+def test_run_reports_that_it_may_not_collect_only_if_there_is_something_to_collect(
+    old: tuple[Disk, list[str]],
+) -> None:
+    disk, batches = copy.deepcopy(old)
+
+    def refuse(operation: Operation) -> Fate | None:
+        is_lock = operation.path == PLACE / "locks" / "store"
+        return Fate(PermissionError(errno.EACCES, "Permission denied")) if is_lock else None
+
+    store = open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE)
+    ran = open_batch(store, batches[2])
+    notes: list[str] = []
+    for keep in (3, 1):
+        assert collect_garbage_after_run(store, keep=keep, ran=ran, note=notes.append) is None
+    assert notes == [f"old batches were not removed: cannot write {PLACE}/locks/store: Permission denied"]
+    assert batch_ids(store) == batches
+
+
+def test_run_reports_other_writers_only_if_old_batches_accumulate(old: tuple[Disk, list[str]]) -> None:
+    disk, batches = copy.deepcopy(old)
+    store = open_store(RealFiles(disk.calls()), PLACE)
+    ran = open_batch(store, batches[2])
+    notes: list[str] = []
+    with store.writing():
+        for keep in (2, 1):
+            assert collect_garbage_after_run(store, keep=keep, ran=ran, note=notes.append) is None
+    assert notes == [f"old batches were not removed: another process is writing to {PLACE}"]
 
 
 def test_old_pack_is_removed_only_after_the_new_pack_is_durable(old: tuple[Disk, list[str]]) -> None:

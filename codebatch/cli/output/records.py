@@ -149,7 +149,7 @@ def collection_line(collected: CollectionResult, *, is_dry: bool = False) -> str
     if collected.relinked:
         counted.append(f"{count_text(collected.relinked, 'copy', 'copies')} of shard files")
     if not counted:
-        return "nothing to remove"
+        return "nothing was removed" if collected.unremoved else "nothing to remove"
     done = "would remove" if is_dry else "collected"
     return f"{done} {', '.join(counted)}: {human_bytes(collected.freed_bytes)}"
 

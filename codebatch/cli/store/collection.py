@@ -13,6 +13,7 @@ from codebatch.cli.framework.completion import complete_batch
 from codebatch.cli.framework.context import CommandContext, table_lines, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import collection_line
+from codebatch.errors import StoreUnwritable
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.collection import CollectionResult, StoreStats, collect_garbage, read_store_stats
@@ -60,7 +61,8 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool, removes_unapplie
     If a copied store has identical result files, they are hard-linked to save space.
 
     `codebatch run` also removes old batches of the project, and once a day unused objects. Nothing is removed while
-    another process writes to the store.
+    another process writes to the store. If permissions refuse the removal of some data, the rest is removed, the output
+    lists the refused data, and the exit status is 4.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
     collected = collect_garbage(
@@ -79,10 +81,14 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool, removes_unapplie
         f"{'is' if each.changes == 1 else 'are'} not applied"
         for each in collected.unapplied
     ]
-    lines = [*removed, *kept, collection_line(collected, is_dry=is_dry)]
+    refused = [f"refused   {each.name}: {each.reason}" for each in collected.unremoved]
+    lines = [*removed, *kept, *refused, collection_line(collected, is_dry=is_dry)]
     context.print(GcAnswer(dry_run=is_dry, **asdict(collected)), lines)
     if collected.unapplied:
         context.note("to remove these batches too: codebatch gc --unapplied")
+    if collected.unremoved:
+        hint = "run codebatch gc as the user that owns these files, or change their permissions"
+        raise StoreUnwritable(f"not removed: {collected.unremoved_text}", hint=hint)
 
 
 @command()

@@ -19,7 +19,12 @@ from codebatch.store.batches.batch_directory import BatchDir, batch_ids, iter_ba
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.pins import pinned_ids
 from codebatch.store.batches.store_directory import StoreDir
-from codebatch.store.maintenance.collection import CollectionPlan, execute_collection, plan_collection
+from codebatch.store.maintenance.collection import (
+    CollectionPlan,
+    UnremovedData,
+    execute_collection,
+    plan_collection,
+)
 from codebatch.store.results.compaction import REMOVED_DIRECTORIES
 from codebatch.store.snapshots.snapshots import snapshot_ids
 from codebatch.system.clock import wall_ns
@@ -47,6 +52,7 @@ class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     - `relinked`, `relinked_bytes`: the number and size of duplicate shard files that were replaced by hard links.
     - `freed_bytes`: the total size of files that lost their last name.
     - `unapplied`: batches that were kept because of changes that are not applied.
+    - `unremoved`: data that was to be removed, and stays because permissions of its files refuse it.
     """
 
     batches: tuple[str, ...]
@@ -59,11 +65,18 @@ class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     relinked_bytes: int
     freed_bytes: int
     unapplied: tuple[UnappliedBatch, ...] = ()
+    unremoved: tuple[UnremovedData, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
         """Whether no batch, snapshot or object was removed. Replaced duplicates and settled batches do not count."""
         return not (self.batches or self.snapshots or self.packs or self.packs_rewritten)
+
+    @property
+    def unremoved_text(self) -> str:
+        """The names of the data that could not be removed, and the first reason. At least one name is required."""
+        first, *further = self.unremoved
+        return f"{first.name}{f' and {len(further):,} more' if further else ''}: {first.reason}"
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,37 +174,85 @@ def _read_end_state(store: StoreDir, batch: BatchDir) -> BatchState | None:
     return work_status.state if work_status.state.is_final and not is_waiting and not has_live_holder(batch) else None
 
 
-def collect_garbage_after_run(store: StoreDir, *, keep: int, ran: BatchDir) -> CollectionResult | None:
+def collect_garbage_after_run(
+    store: StoreDir, *, keep: int, ran: BatchDir, note: NoteCallback
+) -> CollectionResult | None:
     """Collect garbage at the end of a run, like `collect_garbage`, but only batches of the same source as `ran`.
 
     For other sources, another number of batches to keep may be configured. The batch `ran` and the latest batch are
     always kept, even if the clock was set back. Objects are collected at most once a day.
 
-    Return None if another process writes to the store, or if this process may not write to it. Raises StoreError.
+    Return None if nothing was collected, and note the reason. There is no note if another process is writing to the
+    store, unless old batches have accumulated, because a later run collects them.
     """
+    try:
+        collected = _try_collect_after_run(store, keep, ran)
+    except StoreError as error:
+        note(f"old batches were not removed: {error.message}")
+        return None
+    if collected is not None and collected.unremoved:
+        note(f"not removed: {collected.unremoved_text}")
+    return collected
+
+
+def _try_collect_after_run(store: StoreDir, keep: int, ran: BatchDir) -> CollectionResult | None:
+    spared = {ran.id, *(batch.id for batch in islice(iter_batches(store), 1)), *batch_ids(store)[-1:]}
+    plan = partial(
+        plan_collection,
+        store,
+        keep=keep,
+        now_ns=wall_ns(),
+        on_skipped=ignore_note,
+        spared=spared,
+        source_filter=ran.about.sources,
+        with_objects=None,
+        work_ended=partial(_read_end_state, store),
+        is_work_needed=partial(_has_unapplied_changes, store, []),
+    )
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(store.exclusive_lock())
-        except (StoreInUse, StoreUnwritable):
+        except (StoreInUse, StoreUnwritable) as error:
+            # A later run collects the garbage, unless other processes write all the time, or this user never may.
+            if len(plan().batches) > (keep if isinstance(error, StoreInUse) else 0):
+                raise
             return None
-        plan = plan_collection(
-            store,
-            keep=keep,
-            now_ns=wall_ns(),
-            on_skipped=ignore_note,
-            spared={ran.id, *(batch.id for batch in islice(iter_batches(store), 1)), *batch_ids(store)[-1:]},
-            source_filter=ran.about.sources,
-            with_objects=None,
-            work_ended=partial(_read_end_state, store),
-            is_work_needed=partial(_has_unapplied_changes, store, []),
-        )
-        return _collect_planned(store, plan, ignore_note)
+        return _collect_planned(store, plan(), ignore_note)
 
 
 def _collect_planned(store: StoreDir, plan: CollectionPlan, note: NoteCallback) -> CollectionResult:
-    collected = _summarize_plan(plan)
-    execute_collection(store, plan, note)
-    return collected
+    """Execute a plan, and return the summary of the plan without the data that could not be removed."""
+    planned = _summarize_plan(plan)
+    unremoved = execute_collection(store, plan, note)
+    if not unremoved:
+        return planned
+    refused = {each.name for each in unremoved}
+
+    def existing(paths: list[Path]) -> list[Path]:
+        return [path for path in paths if store.files.stat(path) is not None]
+
+    left = CollectionPlan(
+        batches=existing(plan.batches),
+        snapshots=existing(plan.snapshots),
+        to_settle=[(batch, digest) for batch, digest in plan.to_settle if batch.id in refused],
+        indexes=[*existing(plan.indexes), *store.unfinished_directories()],
+        terms=existing(plan.terms),
+        copies=plan.copies if layout.BATCHES in refused else [],
+        packs=plan.packs if layout.OBJECTS in refused or existing([*plan.batches, *plan.snapshots]) else None,
+    )
+    stays = _summarize_plan(left)
+    return CollectionResult(
+        batches=tuple(name for name in planned.batches if name not in stays.batches),
+        snapshots=tuple(name for name in planned.snapshots if name not in stays.snapshots),
+        settled=tuple(name for name in planned.settled if name not in stays.settled),
+        packs=planned.packs - stays.packs,
+        packs_rewritten=planned.packs_rewritten - stays.packs_rewritten,
+        objects=planned.objects - stays.objects,
+        relinked=planned.relinked - stays.relinked,
+        relinked_bytes=planned.relinked_bytes - stays.relinked_bytes,
+        freed_bytes=max(0, planned.freed_bytes - stays.freed_bytes),
+        unremoved=tuple(unremoved),
+    )
 
 
 def _summarize_plan(plan: CollectionPlan) -> CollectionResult:

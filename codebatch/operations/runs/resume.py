@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from codebatch.coordinator.analysis.execution import NOTHING_EXECUTED, RunOutcome
 from codebatch.coordinator.analysis.planning import missing_tools
 from codebatch.coordinator.analysis.progress_counter import RunScope
-from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreError
+from codebatch.errors import CodebatchError, InvalidInput, NothingToDo
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.operations import PhaseCallback, ignore_note
@@ -182,13 +182,8 @@ def finish_run(
 
 
 def _collect_garbage(execution: ExecutionSettings, result: RunResult, listener: Listener) -> None:
-    try:
-        collected = collect_garbage_after_run(
-            result.store, keep=execution.configuration.settings.store.keep, ran=result.batch
-        )
-    except StoreError as error:
-        listener.note(f"old batches were not removed: {error.message}")
-        return
+    keep = execution.configuration.settings.store.keep
+    collected = collect_garbage_after_run(result.store, keep=keep, ran=result.batch, note=listener.note)
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
 

@@ -158,6 +158,11 @@ class StoreDir(msgspec.Struct, frozen=True):
             self.files.sync_directory(self.root)
         sweep_unfinished(self.files, [self.root / name for name in ("", *_STORE_DIRECTORIES, _TERMS_DIRECTORY)])
 
+    def unfinished_directories(self) -> list[Path]:
+        """Return the hidden batches, snapshots and indexes. Only a process with the exclusive lock may remove them."""
+        places = [self.root / name for name in (layout.BATCHES, layout.SNAPSHOTS, layout.INDEXES)]
+        return [place / name for place in places for name in self.files.unfinished(place)]
+
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
         """Hold an exclusive lock (flock) while the caller looks up or creates a batch.

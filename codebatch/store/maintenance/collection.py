@@ -15,11 +15,16 @@ Then `execute_collection` performs these steps, while its caller holds the exclu
 
 So at any time, and after power loss, the remaining data refers only to existing data. If a batch or snapshot cannot be
 read, its references are unknown. Then no snapshot and no object is removed.
+
+In the store of a group, another user's files may have permissions that refuse a change. Then the rest is collected, and
+`execute_collection` returns what could not be removed. If a batch stays for this reason, so do all snapshots and packs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -28,7 +33,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.errors import StoreCorrupt, StoreError, UnknownId
+from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.scheduling.lifecycle import BatchState, batch_state
 from codebatch.store import layout
@@ -86,6 +91,16 @@ class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
     terms: list[Path] = msgspec.field(default_factory=list)
     copies: list[FileCopies] = msgspec.field(default_factory=list)
     packs: RepackingPlan | None = None
+
+
+class UnremovedData(msgspec.Struct, frozen=True, kw_only=True):
+    """Data that a garbage collection could not remove, because permissions of its files refuse it.
+
+    `name` is the ID of a batch or snapshot, or the path of a file or directory in the store.
+    """
+
+    name: str
+    reason: str
 
 
 def plan_collection(
@@ -159,38 +174,58 @@ def plan_collection(
     return replace(plan, packs=choose_packs(store.objects(), needed))
 
 
-def execute_collection(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) -> None:
-    """Remove the data that `plan_collection` chose.
+def execute_collection(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) -> list[UnremovedData]:
+    """Remove the data that `plan_collection` chose. Return the data that could not be removed.
 
     The caller must hold the exclusive lock of the store from `plan_collection` to the end of this call. On return
-    everything is removed durably. Files that another program has removed in between are skipped. If StoreUnwritable is
-    raised, some data may have been removed.
+    everything else is removed durably. Files that another program has removed in between are skipped. If
+    StoreUnwritable is raised, some data may have been removed.
     """
     files = store.files
-    hidden = []
+    unremoved: list[UnremovedData] = []
     for paths in (going.batches, going.snapshots):
-        hidden += [hidden_path for path in paths if (hidden_path := files.retire(path)) is not None]
+        for path in () if unremoved else paths:
+            with _noting_refusal(path.name, unremoved):
+                files.retire(path)
         if paths:
             files.sync_directory(paths[0].parent)
-    for path in hidden:
-        files.remove_tree(path)
-    remove_batch_trees(store, going.trees)
+    staying = {each.name for each in unremoved}
+    for path in going.indexes:  # Readers find an index complete or not at all.
+        with _noting_refusal(str(path.relative_to(store.root)), unremoved):
+            files.retire(path)
+    for path in store.unfinished_directories():
+        with _noting_refusal(str(path.relative_to(store.root)), unremoved):
+            files.remove_tree(path)
+    remove_batch_trees(store, [each for each in going.trees if each.batch_id not in staying])
     for batch, result_digest in going.to_settle:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), _noting_refusal(batch.id, unremoved):
             compact_batch(batch, result_digest)
-    replace_by_links(store, going.copies)
-    if going.packs is not None:
-        for pack in repack_objects(store.objects(), going.packs):
-            on_skipped(
-                f"{pack}{layout.PACK_SUFFIX} was not removed: it contains the only copy of an object "
-                "that is still needed, and this copy is damaged"
-            )
-        files.write_volatile(store.root / layout.CACHE / layout.OBJECTS_COLLECTED, b"")
+    with _noting_refusal(layout.BATCHES, unremoved):
+        replace_by_links(store, going.copies)
+    if going.packs is not None and not staying:
+        with _noting_refusal(layout.OBJECTS, unremoved):
+            for pack in repack_objects(store.objects(), going.packs):
+                on_skipped(
+                    f"{pack}{layout.PACK_SUFFIX} was not removed: it contains the only copy of an object "
+                    "that is still needed, and this copy is damaged"
+                )
+            files.write_volatile(store.root / layout.CACHE / layout.OBJECTS_COLLECTED, b"")
     for path in (*going.stat_caches, *going.terms):
-        files.remove(path)
-    for path in going.indexes:
-        if (hidden_path := files.retire(path)) is not None:  # Readers find the index complete or not at all.
-            files.remove_tree(hidden_path)
+        with _noting_refusal(str(path.relative_to(store.root)), unremoved):
+            files.remove(path)
+    return unremoved
+
+
+@contextlib.contextmanager
+def _noting_refusal(name: str, unremoved: list[UnremovedData]) -> Iterator[None]:
+    """If permissions refuse the removal of one thing, add it to `unremoved`. Any other StoreUnwritable is raised."""
+    try:
+        yield
+    except StoreUnwritable as error:
+        number = getattr(error.__cause__, "errno", None)
+        if number not in (errno.EACCES, errno.EPERM):
+            raise
+        unremoved.append(UnremovedData(name=name, reason=os.strerror(number)))
 
 
 def _read_batches(store: StoreDir, on_skipped: SkipCallback) -> tuple[list[BatchDir], bool]:

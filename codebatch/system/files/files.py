@@ -371,7 +371,10 @@ class RealFiles:
 
     def try_lock(self, path: Path, *, create: bool = True) -> FileLock | None:
         with wrap_write_errors(path):
-            fd, _ = self._open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
+            try:
+                fd, _ = self._open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
+            except PermissionError:  # Another user of the group may have created the file with a stricter umask.
+                fd, _ = self._open_regular(path, os.O_RDONLY)
         try:
             with translating_lock_errors(path):
                 self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -401,8 +404,8 @@ class RealFiles:
     def wait_lock(self, path: Path, *, shared: bool) -> FileLock:
         with wrap_write_errors(path):
             try:
-                # flock(2) does not need a writable descriptor. So commands that change nothing work on a read-only
-                # store.
+                # flock(2) does not need a writable descriptor, except for an exclusive lock on NFS. So commands that
+                # change nothing work on a read-only store.
                 fd, _ = self._open_regular(path, os.O_RDONLY)
             except FileNotFoundError:
                 self.make_directory(path.parent)

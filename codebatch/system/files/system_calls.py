@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-FILE_MODE = 0o644
+FILE_MODE = 0o666
 SHARED_MODE = 0o777
 PRIVATE_MODE = 0o700
 _DIRECTORY_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,7 +52,7 @@ class SystemCalls(Protocol):
         """
 
     def open(self, path: Path | str, flags: int) -> int:
-        """open(2) with mode 0644.
+        """open(2) with mode 0666, to which the umask applies.
 
         Below a root that was passed to `confine`, O_NONBLOCK is added, so that opening a FIFO does not wait.
         """

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from codebatch.coordinator.work.execution import run_work_batch
-from codebatch.errors import BatchRunning, NothingToDo, StoreError, StoreUnwritable
+from codebatch.errors import BatchRunning, NothingToDo, StoreUnwritable
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open
 from codebatch.model.work.work_batch import CONFIDENCE_MIN, Work
@@ -87,7 +87,7 @@ def run_files(
     ) as new_batch:
         result = _run_coordinator(new_batch.store, new_batch.batch, listener, new_batch.lock, new_batch.leads)
     if not result.signal_status:
-        _collect_garbage(result, keep, listener)
+        collect_garbage_after_run(result.store, keep=keep, ran=result.batch, note=listener.note)
     return result
 
 
@@ -327,11 +327,3 @@ def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
                 hint=f"see its progress with: codebatch status --batch {batch.id}; stop it with: "
                 f"codebatch cancel --batch {batch.id}; or run in parallel with it: --parallel-batches",
             )
-
-
-def _collect_garbage(result: WorkRunResult, keep: int, listener: WorkListener) -> None:
-    """Remove old batches and data that is no longer needed, as at the end of an analysis."""
-    try:
-        collect_garbage_after_run(result.store, keep=keep, ran=result.batch)
-    except StoreError as error:
-        listener.note(f"old batches were not removed: {error.message}")
