@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 from pathlib import Path
 
 import msgspec
+
+from codebatch.system.cgroups import core_limit
 
 
 class HostBoot(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,39 +41,10 @@ def is_this_machine(host: HostBoot) -> bool:
 def usable_cores() -> int:
     """Return the number of cores that this process may use, at least 1.
 
-    It is the lower one of the CPU affinity and the cgroup limit `cpu.max`.
+    It is the lower one of the CPU affinity and the limit of control groups.
     """
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
         cores = os.cpu_count() or 1
-    quota = _cgroup_cores()
-    return max(1, min(cores, quota) if quota else cores)
-
-
-def _cgroup_cores() -> int | None:
-    """Return the lowest core limit of this process's cgroups (v2), rounded up. None if there is no limit."""
-    cores: list[int] = []
-    for text in cgroup_texts("cpu.max"):
-        with contextlib.suppress(ValueError):
-            quota, period = text.split()[:2]
-            cores.append(-(-int(quota) // int(period)))
-    return min(cores, default=None)
-
-
-def cgroup_texts(name: str) -> list[str]:
-    """Return the contents of a cgroup v2 file for this process's group and its ancestors, innermost first."""
-    try:
-        line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
-        group = line.split(":", 2)[2].lstrip("/")
-    except (OSError, IndexError):
-        return []
-    top = Path("/sys/fs/cgroup")
-    own_group = top / group
-    texts: list[str] = []
-    for directory in (own_group, *own_group.parents):
-        if top not in (directory, *directory.parents):
-            break
-        with contextlib.suppress(OSError):
-            texts.append((directory / name).read_text(encoding="ascii"))
-    return texts
+    return max(1, min(cores, core_limit() or cores))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codebatch.system.host import cgroup_texts
+from codebatch.system.cgroups import memory_left
 from codebatch.system.processes import proc
 
 if TYPE_CHECKING:
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 
 def available_memory() -> int:
-    """Return the bytes available without swapping: the lower one of the machine's and the cgroup's value."""
+    """Return the bytes available without swapping: the lower one of the machine's and the control groups' value."""
     available = proc.available_memory() or _available_memory()
-    for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
-        with contextlib.suppress(ValueError):
-            available = min(available, max(0, int(limit) - int(used)))
-    return available
+    left = memory_left()
+    return available if left is None else min(available, left)
 
 
 def _available_memory() -> int:
