@@ -24,8 +24,6 @@ def test_place(tmp_path, worker_id):
     assert "PYTHONDONTWRITEBYTECODE" not in os.environ
     with open(os.environ["REPORT"], "a") as report:
         print(place, os.environ["PYTEST_XDIST_WORKER_COUNT"], file=report)
-
-def test_end():
     if os.environ["END"]:
         os.kill(os.getppid(), int(os.environ["END"]))
 """
