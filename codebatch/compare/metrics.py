@@ -2,6 +2,8 @@
 
 A metric is identified by its file, function and name. A file can have several functions of the same name, for example
 overloads or unnamed closures. Such functions are matched by matching lines first, and the remaining ones in order.
+
+Functions that were moved, renamed or put into a class are matched by moved_functions.py.
 """
 
 from __future__ import annotations
@@ -12,6 +14,13 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from codebatch.compare.differences import Change
+from codebatch.compare.moved_functions import (
+    FunctionBodyReader,
+    MeasuredFunction,
+    MetricsByName,
+    match_moved_functions,
+    no_body,
+)
 from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_places
 from codebatch.compare.states import ChangeState
 from codebatch.model.entry import path_fields
@@ -46,29 +55,51 @@ def is_worse_when_more(metric: Metric) -> bool:
 
 
 def compare_metrics(
-    old: Mapping[bytes, Sequence[Metric]], new: Mapping[bytes, Sequence[Metric]], files: FileMap
+    old: Mapping[bytes, Sequence[Metric]],
+    new: Mapping[bytes, Sequence[Metric]],
+    files: FileMap,
+    read_body: FunctionBodyReader = no_body,
 ) -> Iterator[Change]:
-    """Yield a change for each metric, sorted by path, symbol and line. Unchanged metrics are included."""
+    """Yield a change for each metric. Unchanged metrics are included.
+
+    First come the metrics of matching functions and files, sorted by path, symbol and line, then those of functions
+    that moved, then all others.
+    """
+    removed: list[MeasuredFunction] = []
+    added: list[MeasuredFunction] = []
     for file in iter_files(old, new, files):
         new_metrics = _group_by_symbol(file.new)
         old_metrics = _group_by_symbol(file.old)
         for symbol in sorted({*old_metrics, *new_metrics}):
-            yield from _compare_symbol(symbol, file, old_metrics.get(symbol, {}), new_metrics.get(symbol, {}))
+            groups = old_metrics.get(symbol, {}), new_metrics.get(symbol, {})
+            yield from _compare_symbol(symbol, file, *groups, removed, added)
+    moved = match_moved_functions(removed, added, files, read_body)
+    for one, other in moved:
+        places = _MetricPlace(one.path, one.line), _MetricPlace(other.path, other.line)
+        yield from _compare_numbers(one.numbers, other.numbers, *places)
+    matched = {id(function) for pair in moved for function in pair}
+    yield from (Change("removed", metric, None) for one in removed if id(one) not in matched for metric in one.metrics)
+    yield from (
+        Change("added", None, metric) for other in added if id(other) not in matched for metric in other.metrics
+    )
 
 
-_MetricsByName = dict[str, list[Metric]]
-
-
-def _group_by_symbol(metrics: Sequence[Metric]) -> Mapping[str, Mapping[int, _MetricsByName]]:
-    metrics_by_symbol: dict[str, dict[int, _MetricsByName]] = defaultdict(dict)
+def _group_by_symbol(metrics: Sequence[Metric]) -> Mapping[str, Mapping[int, MetricsByName]]:
+    metrics_by_symbol: dict[str, dict[int, MetricsByName]] = defaultdict(dict)
     for metric in metrics:
         metrics_by_symbol[metric.symbol].setdefault(metric.line, {}).setdefault(metric.metric, []).append(metric)
     return metrics_by_symbol
 
 
 def _compare_symbol(
-    symbol: str, file: FilePlaces[Metric], old: Mapping[int, _MetricsByName], new: Mapping[int, _MetricsByName]
+    symbol: str,
+    file: FilePlaces[Metric],
+    old: Mapping[int, MetricsByName],
+    new: Mapping[int, MetricsByName],
+    removed: list[MeasuredFunction],
+    added: list[MeasuredFunction],
 ) -> Iterator[Change]:
+    """Yield the changes of the functions with a qualified name in a file. Append those without a match to the lists."""
     if not (symbol or file.old_path is None or file.new_path is None):
         # If one side has no metrics of a file, they may all be 0. So the file is compared even then.
         old, new = old or {1: {}}, new or {1: {}}
@@ -77,10 +108,9 @@ def _compare_symbol(
     for one, other in pairs:
         places = _MetricPlace(file.old_path, old_lines[one]), _MetricPlace(file.new_path, new_lines[other])
         yield from _compare_numbers(old[old_lines[one]], new[new_lines[other]], *places)
-    for index in unpaired_old:
-        yield from (Change("removed", metric, None) for metric in _iter_metrics(old[old_lines[index]]))
-    for index in unpaired_new:
-        yield from (Change("added", None, metric) for metric in _iter_metrics(new[new_lines[index]]))
+    lines_of_sides = [old_lines[index] for index in unpaired_old], [new_lines[index] for index in unpaired_new]
+    removed += (MeasuredFunction("old", file.old_path or b"", symbol, line, old[line]) for line in lines_of_sides[0])
+    added += (MeasuredFunction("new", file.new_path or b"", symbol, line, new[line]) for line in lines_of_sides[1])
 
 
 class _MetricPlace(NamedTuple):
@@ -98,13 +128,8 @@ class _MetricPlace(NamedTuple):
         )
 
 
-def _iter_metrics(numbers: _MetricsByName) -> Iterator[Metric]:
-    for metrics in numbers.values():
-        yield from metrics
-
-
 def _compare_numbers(
-    old: _MetricsByName, new: _MetricsByName, old_place: _MetricPlace, new_place: _MetricPlace
+    old: MetricsByName, new: MetricsByName, old_place: _MetricPlace, new_place: _MetricPlace
 ) -> Iterator[Change]:
     for name in dict.fromkeys((*old, *new)):
         for one, other in zip_longest(old.get(name, ()), new.get(name, ())):
@@ -118,7 +143,7 @@ def _compare_numbers(
             yield Change(_metric_state(one, other), one, other)
 
 
-def _is_implicit_zero(metric: Metric, old: _MetricsByName, new: _MetricsByName) -> bool:
+def _is_implicit_zero(metric: Metric, old: MetricsByName, new: MetricsByName) -> bool:
     """Return whether a metric that has a record on only one side is 0 on the other side."""
     counted = _COUNT_METRIC_BY_KIND[bool(metric.symbol)]
     return metric.metric in METRICS_OMITTED_IF_0 and (counted in old) == (counted in new)

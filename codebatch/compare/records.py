@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
 from codebatch.compare.absence.file_selection import FileSelectionDiff
 from codebatch.compare.absence.reasons import AbsenceReasons
-from codebatch.compare.batches import differing_records
+from codebatch.compare.batches import differing_records, read_items
 from codebatch.compare.differences import Change, ComparedRecord
 from codebatch.compare.duplicates import compare_duplicates
 from codebatch.compare.edges import compare_edges
 from codebatch.compare.matching.trees import Side, TreeComparison
 from codebatch.compare.metrics import SYNTAX_TREE_METRICS, ImplicitZeroMetric, compare_metrics
+from codebatch.compare.moved_functions import MeasuredFunction
 from codebatch.compare.states import AbsenceReason
 from codebatch.compare.symbols import compare_symbols
 from codebatch.compare.tree_files import compare_files
@@ -92,7 +95,33 @@ def _depends_on_syntax_tree(row: Change) -> bool:
 
 
 def _compare_metrics(trees: TreeComparison, task: str) -> Iterator[Change]:
-    return compare_metrics(*differing_records(trees.old, trees.new, task, Metric), trees)
+    return compare_metrics(
+        *differing_records(trees.old, trees.new, task, Metric), trees, _FunctionBodies(trees).read_body
+    )
+
+
+class _FunctionBodies:
+    """The lines of functions below their names. Symbol records have the last line of each function."""
+
+    def __init__(self, trees: TreeComparison) -> None:
+        self._trees = trees
+        self._ends: dict[tuple[Side, bytes], dict[str, list[Symbol]]] = {}
+
+    def read_body(self, function: MeasuredFunction) -> Sequence[bytes]:
+        """Return the lines of a function below its name, without white space. They are empty if unknown."""
+        side, place = function.side, (function.side, function.path)
+        if place not in self._ends:
+            records = self._trees.batch_records(side)
+            items = records.find_items([function.path]).values() if "symbols" in records.task_names else ()
+            self._ends[place] = defaultdict(list)
+            for symbol in chain(*read_items(records, "symbols", items, Symbol).values()) if items else ():
+                self._ends[place][symbol.qualified].append(symbol)
+        around = (each for each in self._ends[place][function.symbol] if each.line <= function.line <= each.end_line)
+        innermost = max(around, key=lambda symbol: symbol.line, default=None)
+        if innermost is None:
+            return ()
+        lines = self._trees.file_lines(side, function.path)[function.line : innermost.end_line]
+        return [text for line in lines if (text := b"".join(line.split()))]
 
 
 def _compare_symbols(trees: TreeComparison, task: str) -> Iterator[Change]:

@@ -44,6 +44,7 @@ _F = "def f_@():\n    start_@()\n    bad_f(@)\n    end_@()\n"
 _G = "def g_@():\n    one_@()\n    bad_g(@)\n    two_@()\n"
 _H = "def h_@():\n    begin_@()\n    bad_h(@)\n    finish_@()\n"
 _LONG = numbered(0, 12)
+_INDENTED = "".join(f"    {line}\n" for line in _LONG.splitlines())
 
 CASES: dict[str, Case] = {
     "nothing": Case({"a.py": _F}, {"a.py": _F}),
@@ -118,7 +119,13 @@ CASES: dict[str, Case] = {
     "fixed-here-and-made-there": Case(
         {"a.py": _F + _G},
         {"a.py": _F.replace("bad_f", "good_f") + _G.replace("one_@()", "bad_f(@)")},
-        (("new", "", "", "a.py:6"), ("fixed", "", "a.py:3", "")),
+        # The line cannot be distinguished from a moved line.
+        (("moved", "text", "a.py:3", "a.py:6"),),
+    ),
+    "fixed-here-and-made-twice-there": Case(
+        {"a.py": _F + _G},
+        {"a.py": _F.replace("bad_f", "good_f") + _G.replace("one_@()", "bad_f(@)").replace("two_@()", "bad_f(@)")},
+        (("new", "", "", "a.py:6"), ("new", "", "", "a.py:8"), ("fixed", "", "a.py:3", "")),
     ),
     "all-lines-indented": Case(
         {"a.py": _F},
@@ -128,7 +135,57 @@ CASES: dict[str, Case] = {
     "put-into-a-class": Case(
         {"a.py": _F},
         {"a.py": "class C_@:\n" + "".join(f"    {line}\n" for line in _F.splitlines())},
-        (("moved", "context", "a.py:3", "a.py:4"),),
+        (("moved", "text", "a.py:3", "a.py:4"),),
+    ),
+    "edge-put-into-a-class": Case(
+        {"a.py": "def f_@():\n    bad_f(@)\n    end_@()\n"},
+        {"a.py": "class C_@:\n    def f_@(self):\n        bad_f(@)\n        end_@()\n"},
+        (("moved", "text", "a.py:2", "a.py:3"),),
+    ),
+    "like-lines-put-into-a-class": Case(
+        {"a.py": "def f_@():\n" + "    bad_f(@)\n" * 3},
+        {"a.py": "class C_@:\n    def f_@(self):\n" + "        bad_f(@)\n" * 4},
+        (
+            ("moved", "text", "a.py:2", "a.py:4"),
+            ("moved", "text", "a.py:3", "a.py:5"),
+            ("moved", "text", "a.py:4", "a.py:6"),
+            ("new", "", "", "a.py:3"),
+        ),
+    ),
+    "edges-extracted": Case(
+        {"a.py": "def f_@():\n    bad_f(@)\n    mid_@()\n    bad_g(@)\n" + _INDENTED},
+        {
+            "a.py": "def f_@():\n    out_@()\n" + _INDENTED + "\n\n"
+            "def out_@():\n    bad_f(@)\n    mid_@()\n    bad_g(@)\n"
+        },
+        (("moved", "text", "a.py:2", "a.py:18"), ("moved", "text", "a.py:4", "a.py:20")),
+    ),
+    "extracted-and-copied": Case(
+        {"a.py": "def f_@():\n    start_@()\n    bad_f(@)\n    end_@()\n"},
+        {
+            "a.py": "def f_@():\n    out_@()\n    end_@()\n\n\n"
+            "def out_@():\n    bad_f(@)\n\n\ndef g_@():\n    bad_f(@)\n"
+        },
+        (("new", "", "", "a.py:7"), ("new", "", "", "a.py:11"), ("fixed", "", "a.py:3", "")),
+    ),
+    "class-renamed": Case(
+        {"a.py": "class C_@:\n    def f_@(self):\n        bad_f(@)\n\n    def g_@(self):\n        bad_f(@)\n"},
+        {"a.py": "class D_@:\n    def f_@(self):\n        bad_f(@)\n\n    def g_@(self):\n        bad_f(@)\n"},
+    ),
+    "short-function-moved-to-another-file": Case(
+        {"a.py": _LONG + "def f_@():\n    bad_f(@)\n", "b.py": _G},
+        {"a.py": _LONG, "b.py": "def f_@():\n    bad_f(@)\n" + _G},
+        (("moved", "context", "a.py:14", "b.py:2"),),
+    ),
+    "short-function-copied-to-another-file": Case(
+        {"a.py": _LONG + "def f_@():\n    bad_f(@)\n", "b.py": _G},
+        {"a.py": _LONG + "def f_@():\n    bad_f(@)\n", "b.py": "def f_@():\n    bad_f(@)\n" + _G},
+        (("new", "", "", "b.py:2"),),
+    ),
+    "edge-of-a-block-moved-to-another-file": Case(
+        {"a.py": _LONG + "def f_@():\n    bad_f(@)\n    one_@()\n    two_@()\n", "b.py": _H},
+        {"a.py": _LONG + "def f_@():\n    pass\n", "b.py": _H + "    bad_f(@)\n    one_@()\n    two_@()\n"},
+        (("moved", "context", "a.py:14", "b.py:5"),),
     ),
     "tabs-for-spaces": Case({"a.py": _F}, {"a.py": _F.replace("    ", "\t")}, (("moved", "text", "a.py:3", "a.py:3"),)),
     "crlf": Case({"a.py": _F}, {"a.py": _F.replace("\n", "\r\n")}, (("moved", "text", "a.py:3", "a.py:3"),)),

@@ -23,7 +23,7 @@ _entries = st.builds(BaselineEntry, _text, _text, st.binary(max_size=5), _text, 
 def _baseline_entries(*rows: tuple[bytes, str, bytes]) -> list[BaselineEntry]:
     """Return the baseline entries of findings of one rule, each given by path, scope and line text."""
     findings = (
-        (path, MatchableFinding("t", "C", line, 1, "m", scope, text, b"", b""))
+        (path, MatchableFinding("t", "C", line, 1, "m", scope, text, (), ()))
         for line, (path, scope, text) in enumerate(rows)
     )
     return baseline_entry(findings)

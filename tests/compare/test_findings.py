@@ -14,7 +14,7 @@ from codebatch.compare.matching.lines import NO_LINE
 
 
 def _finding(line: int = 1, column: int = 1, **fields: str | bytes) -> MatchableFinding:
-    base = MatchableFinding("ruff", "B018", line, column, "Found useless expression", "", b"x", b"w", b"y")
+    base = MatchableFinding("ruff", "B018", line, column, "Found useless expression", "", b"x", (b"w",), (b"y",))
     return base._replace(**fields)  # type: ignore[arg-type]
 
 
@@ -27,7 +27,8 @@ def _finding(line: int = 1, column: int = 1, **fields: str | bytes) -> Matchable
         (_finding(1, text=b"a"), _finding(9, text=b"b"), [NO_LINE], "message"),
         (_finding(1, text=b"a", message="12 of 3"), _finding(9, text=b"b", message="7 of 40"), [NO_LINE], "message"),
         (_finding(1, text=b"a", message="one"), _finding(9, text=b"b", message="two"), [NO_LINE], None),
-        (_finding(1, scope="f"), _finding(9, scope="g"), [NO_LINE], None),
+        (_finding(1, scope="f"), _finding(9, scope="g"), [NO_LINE], "text"),
+        (_finding(1, scope="f", text=b""), _finding(9, scope="g", text=b""), [NO_LINE], None),
         (_finding(1), _finding(1, code="B019"), [0], None),
         (_finding(1), _finding(1, tool="mine"), [0], None),
         # A line number beyond the text matches no line of the other text.
@@ -57,6 +58,47 @@ def test_equal_findings_are_matched_in_order() -> None:
     pairing = pair_in_file(old, new, [NO_LINE] * 40)
     assert [pair[:2] for pair in pairing.pairs] == [(0, 1), (1, 0)]
     assert (pairing.old, pairing.new) == ([2], [])
+
+
+def test_findings_of_a_block_with_other_scope_are_matched_by_lines_without_space() -> None:
+    """Their texts are not unique, but the block was only indented, and one line was added to it."""
+    old = [_finding(line, scope="f") for line in (1, 2, 3)]
+    new = [_finding(line, scope="A.f") for line in (2, 3, 4, 9)]
+    pairing = pair_in_file(old, new, [NO_LINE] * 3, lambda: [1, 2, 3])
+    assert [tuple(pair) for pair in pairing.pairs] == [(0, 0, "text"), (1, 1, "text"), (2, 2, "text")]
+    assert (pairing.old, pairing.new) == ([], [3])
+
+
+def test_equal_text_in_other_scopes_must_be_unique() -> None:
+    """Otherwise, it is unknown which of the findings are really new."""
+    pairing = pair_in_file(
+        [_finding(1, scope="f", message="m")], [_finding(7, scope="g"), _finding(8, scope="h")], [-1]
+    )
+    assert (pairing.pairs, pairing.old, pairing.new) == ([], [0], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_matched"),
+    [
+        ({"before": (b"1", b"2"), "behind": (b"x",)}, {"before": (b"1", b"2"), "behind": (b"y",)}, True),
+        ({"before": (b"x",), "behind": (b"1", b"2")}, {"before": (), "behind": (b"1", b"2")}, True),
+        ({"before": (b"1", b"x")}, {"before": (b"1", b"y"), "behind": ()}, False),
+        ({"before": (b"1",), "behind": ()}, {"before": (b"1",), "behind": (b"2",)}, False),
+        ({"scope": "A.f", "before": (b"1",), "behind": (b"x",)}, {"scope": "f", "before": (b"1",), "behind": ()}, True),
+        (
+            {"scope": "A.f", "before": (), "behind": (b"1",)},
+            {"scope": "B.f", "before": (b"x",), "behind": (b"1",)},
+            True,
+        ),
+        ({"scope": "f", "before": (b"1",), "behind": (b"x",)}, {"scope": "g", "before": (b"1",), "behind": ()}, False),
+        ({"scope": "f", "before": (), "behind": ()}, {"scope": "f", "before": (b"x",), "behind": (b"y",)}, False),
+    ],
+)
+def test_edge_of_a_moved_block_needs_two_lines_or_a_scope(
+    old: dict[str, object], new: dict[str, object], is_matched: bool
+) -> None:
+    pairing = pair_anywhere([_finding(1)._replace(**old)], [_finding(2)._replace(**new)])  # type: ignore[arg-type]
+    assert bool(pairing.pairs) is is_matched
 
 
 def test_context_matches_only_unique_findings() -> None:

@@ -14,7 +14,7 @@ from codebatch.compare.matching.fingerprints import TEXT_BYTES_MAX, fingerprints
 def matchable_finding(
     text: bytes, line: int = 1, column: int = 1, *, code: str = "F401", scope: str = ""
 ) -> MatchableFinding:
-    return MatchableFinding("ruff", code, line, column, "told", scope, text, b"", b"")
+    return MatchableFinding("ruff", code, line, column, "told", scope, text, (), ())
 
 
 def test_fingerprint_follows_the_specification() -> None:

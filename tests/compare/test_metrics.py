@@ -129,3 +129,53 @@ def test_metrics_follow_a_moved_file() -> None:
 def test_function_metric_of_a_whole_file_is_not_worse_when_more() -> None:
     assert is_worse_when_more(Metric(path="a", metric="complexity", value=1, symbol="f"))
     assert not is_worse_when_more(Metric(path="a", metric="complexity", value=1))
+
+
+# The path, symbol, complexity and body of a function.
+_Function = tuple[str, str, int, str]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "states"),
+    [
+        # Put into a class, renamed with its class, renamed itself, moved to another file.
+        ([("a", "f", 9, "abc")], [("a", "C.f", 9, "abc")], ["unchanged"]),
+        ([("a", "C.f", 9, "abcd")], [("a", "D.f", 12, "abcx")], ["worsened"]),
+        ([("a", "f", 9, "abc")], [("a", "g", 9, "abc")], ["unchanged"]),
+        ([("a", "f", 9, "abc")], [("b", "f", 9, "abc")], ["unchanged"]),
+        ([("a", "f", 9, "abcd")], [("b", "f", 7, "abcx")], ["improved"]),
+        # Another function of the same name, or of another name and with an edited body.
+        ([("a", "C.run", 9, "abcd")], [("a", "D.run", 12, "axyz")], ["added", "removed"]),
+        ([("a", "f", 9, "abcd")], [("a", "g", 12, "abcx")], ["added", "removed"]),
+        # Unknown bodies prove nothing.
+        ([("a", "f", 9, "")], [("b", "f", 9, "")], ["added", "removed"]),
+        # A copy of an existing function is new.
+        ([("a", "f", 9, "abc")], [("a", "f", 9, "abc"), ("b", "f", 9, "abc")], ["added", "unchanged"]),
+        # Equal bodies must be unique; the name in the same file then decides.
+        (
+            [("a", "C.f", 1, "a"), ("a", "C.g", 1, "a")],
+            [("a", "D.f", 1, "a"), ("a", "D.g", 1, "a"), ("b", "f", 1, "a")],
+            ["added", "unchanged", "unchanged"],
+        ),
+        ([("a", "f", 1, "a")], [("a", "g", 1, "a"), ("a", "h", 1, "a")], ["added", "added", "removed"]),
+    ],
+)
+def test_moved_function_is_compared_with_its_old_place(
+    old: list[_Function], new: list[_Function], states: list[ChangeState]
+) -> None:
+    trees = TextTrees({"a": _TEXT, "b": "other\n"}, {"a": _TEXT, "b": "other\n"})
+    bodies = {
+        (side, path.encode(), symbol): [*map(str.encode, body)]
+        for side, functions in (("old", old), ("new", new))
+        for path, symbol, _, body in functions
+    }
+    sides: list[dict[bytes, list[Metric]]] = []
+    for functions in (old, new):
+        by_path: dict[bytes, list[Metric]] = {}
+        for line, (path, symbol, value, _) in enumerate(functions, 1):
+            by_path.setdefault(path.encode(), []).extend(_metrics(path, [("complexity", value, symbol, line)]))
+        sides.append(by_path)
+    rows = compare_metrics(
+        sides[0], sides[1], trees, lambda function: bodies[function.side, function.path, function.symbol]
+    )
+    assert sorted(row.state for row in rows) == states

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from codebatch.compare.matching.findings import (
     pair_in_file,
     pair_on_lines,
 )
-from codebatch.compare.matching.lines import NO_LINE
+from codebatch.compare.matching.lines import NO_LINE, SplitText, pair_lines
 from codebatch.compare.matching.scopes import NO_SCOPES, FileScopes, have_scopes, read_scopes
 from codebatch.compare.matching.texts import FileTexts
 from codebatch.compare.matching.trees import Side, TreeComparison
@@ -118,7 +119,7 @@ class _FindingMatcher:
     def __init__(self, trees: TreeComparison, old: FindingsByPath, new: FindingsByPath) -> None:
         self._trees = trees
         self._unmatched: dict[Side, dict[bytes, Sequence[ReportedFinding]]] = {"old": {**old}, "new": {**new}}
-        self._scopes: dict[Side, Mapping[bytes, FileScopes]] = {"old": {}, "new": {}}
+        self._scopes: dict[Side, dict[bytes, FileScopes]] = {"old": {}, "new": {}}
         self._pairs: list[ReportedPair] = []
         self._is_exchanged: dict[tuple[bytes, bytes], bool] = {}
         self._without_lines: set[bytes] = set()
@@ -134,14 +135,20 @@ class _FindingMatcher:
             ):
                 self._pair_on_lines(old, new)
         common_files = [(old, new) for old, new in files if new is not None and self._common_codes(old, new)]
-        if have_scopes(self._trees.old, self._trees.new):
-            self._scopes["old"] = read_scopes(self._trees.old, [old for old, _ in common_files])
-            self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in common_files])
+        self._read_scopes([old for old, _ in common_files], [new for _, new in common_files])
         for old, new in common_files:
             self._pair_in_file(old, new)
             self._pair_unique(old, new)
         self._pair_anywhere()
         return FindingMatches(self._pairs, self._remaining_findings("old"), self._remaining_findings("new"))
+
+    def _read_scopes(self, *paths_of_sides: Iterable[bytes]) -> None:
+        """Read the scopes of some files of the old and the new tree, unless they have been read."""
+        if not have_scopes(self._trees.old, self._trees.new):
+            return
+        for side, paths in zip(self._scopes, paths_of_sides, strict=True):
+            known = self._scopes[side]
+            known.update(read_scopes(self._trees.batch_records(side), [path for path in paths if path not in known]))
 
     def _common_codes(self, old: bytes, new: bytes) -> ToolCodes:
         return _tool_codes(self._unmatched["old"][old]) & _tool_codes(self._unmatched["new"][new])
@@ -174,10 +181,18 @@ class _FindingMatcher:
         old_findings, new_findings = self._file_findings("old", old, codes), self._file_findings("new", new, codes)
         lines = None if old in self._without_lines else ()
         if self._is_exchanged_for(old, new):
-            pairing = _swap_sides(pair_in_file(new_findings.matchable, old_findings.matchable, lines))
+            ignoring_space = partial(self._pair_ignoring_space, ("new", new), ("old", old))
+            pairing = _swap_sides(pair_in_file(new_findings.matchable, old_findings.matchable, lines, ignoring_space))
         else:
-            pairing = pair_in_file(old_findings.matchable, new_findings.matchable, lines)
+            ignoring_space = partial(self._pair_ignoring_space, ("old", old), ("new", new))
+            pairing = pair_in_file(old_findings.matchable, new_findings.matchable, lines, ignoring_space)
         self._add_pairs(old_findings.reported, new_findings.reported, pairing)
+
+    def _pair_ignoring_space(self, *files: tuple[Side, bytes]) -> Sequence[int]:
+        """Match the lines of two files as `lines.pair_lines` does, but without their white space."""
+        texts = [self._trees.file_lines(*file) for file in files]
+        left, right = ([b"".join(line.split()) for line in lines] for lines in texts)
+        return pair_lines(*(SplitText(lines, sum(map(len, lines))) for lines in (left, right)))
 
     def _pair_unique(self, old: bytes, new: bytes) -> None:
         """Match findings of rules that lint reports only once per file, or once per name in a file.
@@ -230,7 +245,9 @@ class _FindingMatcher:
         return self._is_exchanged[old, new]
 
     def _pair_anywhere(self) -> None:
-        codes = _tool_codes(self._remaining_findings("old")) & _tool_codes(self._remaining_findings("new"))
+        remaining = self._remaining_findings("old"), self._remaining_findings("new")
+        codes = _tool_codes(remaining[0]) & _tool_codes(remaining[1])
+        self._read_scopes(*({finding.path for finding in side if finding.code in codes} for side in remaining))
         old_findings, new_findings = self._all_findings("old", codes), self._all_findings("new", codes)
         self._add_pairs(
             old_findings.reported, new_findings.reported, pair_anywhere(old_findings.matchable, new_findings.matchable)

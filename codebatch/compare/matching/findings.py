@@ -4,10 +4,12 @@ Line numbers do not identify a finding, because edits above it change them. Two 
 ID are equal. They are matched in these passes, each finding at most once:
 
     line      on lines that match by `lines.pair_lines`; nearest column first, then equal message
-    text      in the same scope, on lines with equal text, ignoring white space, in order
+    text      on lines with equal text, ignoring white space: in the same scope, in order; then where a diff that
+              ignores white space matches the lines (an indented block); then if the text is unique in the file
     message   in the same scope with equal message, ignoring numbers, in order
     once      findings that lint reports once per file or name, also at another line (`finding_pairs.py`)
-    context   anywhere in the two batches: equal text and equal adjacent non-blank lines, if unique on both sides
+    context   anywhere in the two batches: equal text and equal adjacent non-blank lines, if unique on both sides. At
+              the edge of a moved block, these are two lines on one side, or one line and the name of the scope
 
 The pass `context` matches findings of all files. The other passes match findings of matching files
 (`files.pair_files`). The model is SonarQube ("issue tracking" in its documentation), extended by line matching and
@@ -26,6 +28,8 @@ K = TypeVar("K", bound=Hashable)
 
 MatchingPass = Literal["line", "text", "message", "once", "context"]
 
+ADJACENT_LINES = 2
+"""The maximum number of adjacent non-blank lines on each side that are compared."""
 _NUMBER = re.compile(r"\d+")
 # If more pairs of findings than this are possible on a line, its findings are matched in column order.
 _PAIRS_MAX = 10_000
@@ -34,8 +38,9 @@ _PAIRS_MAX = 10_000
 class MatchableFinding(NamedTuple):
     """The data by which a finding is matched.
 
-    `line` is 1-based. `text` is the line of the finding. `before` and `behind` are the nearest non-blank lines. All
-    three texts are without white space. `scope` is the qualified name of the innermost symbol that encloses the line.
+    `line` is 1-based. `text` is the line of the finding. `before` and `behind` are the nearest non-blank lines, at most
+    ADJACENT_LINES each, the nearest first. All texts are without white space. `scope` is the qualified name of the
+    innermost symbol that encloses the line.
     """
 
     tool: str
@@ -45,8 +50,8 @@ class MatchableFinding(NamedTuple):
     message: str
     scope: str
     text: bytes
-    before: bytes
-    behind: bytes
+    before: tuple[bytes, ...]
+    behind: tuple[bytes, ...]
 
 
 class LocatedFinding(Protocol):
@@ -104,22 +109,40 @@ def pair_on_lines(
 
 
 def pair_in_file(
-    old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], paired_lines: Sequence[int] | None
+    old: Sequence[MatchableFinding],
+    new: Sequence[MatchableFinding],
+    paired_lines: Sequence[int] | None,
+    pair_ignoring_space: Callable[[], Sequence[int]] = tuple,
 ) -> Pairing:
     """Match the findings of two matching files. `paired_lines` is the result of `lines.pair_lines` for the files.
 
-    If the content of a file is lost, `paired_lines` is None, and only messages are matched.
+    `pair_ignoring_space` returns the same for the files without white space. It is called only if findings with equal
+    text are left. If the content of a file is lost, `paired_lines` is None, and only messages are matched.
     """
     if paired_lines is None:
-        return _run_passes(old, new, {"message": _make_key_matcher(_message_key)})
+        return _run_passes(old, new, [("message", _make_key_matcher(_message_key))])
 
     def by_line(
         left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
     ) -> Iterable[tuple[int, int]]:
         return _match_on_lines(left, right, paired_lines).items()
 
+    def by_indented_line(
+        left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
+    ) -> Iterable[tuple[int, int]]:
+        common = {*map(_unscoped_key, left.values())} & {*map(_unscoped_key, right.values())}
+        return _match_on_lines(left, right, pair_ignoring_space()).items() if common else ()
+
     return _run_passes(
-        old, new, {"line": by_line, "text": _make_key_matcher(_text_key), "message": _make_key_matcher(_message_key)}
+        old,
+        new,
+        [
+            ("line", by_line),
+            ("text", _make_key_matcher(_text_key)),
+            ("text", by_indented_line),
+            ("text", _make_unique_matcher(_unscoped_key)),
+            ("message", _make_key_matcher(_message_key)),
+        ],
     )
 
 
@@ -128,15 +151,15 @@ def pair_anywhere(old: Sequence[MatchableFinding], new: Sequence[MatchableFindin
 
     Two findings match only if these texts occur once on each side.
     """
-    return _run_passes(old, new, {"context": _match_unique_contexts})
+    return _run_passes(old, new, [("context", _make_unique_matcher(key)) for key in _CONTEXT_KEYS])
 
 
 def _run_passes(
-    old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], matchers: Mapping[MatchingPass, _Matcher]
+    old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], matchers: Iterable[tuple[MatchingPass, _Matcher]]
 ) -> Pairing:
     left, right = _sort_by_location(old), _sort_by_location(new)
     pairs = []
-    for by, matcher in matchers.items():
+    for by, matcher in matchers:
         for one, other in list(matcher(left, right)):
             pairs.append(FindingPair(one, other, by))
             del left[one], right[other]
@@ -237,8 +260,45 @@ def _message_key(finding: MatchableFinding) -> Hashable:
     return finding.tool, finding.code, finding.scope, _NUMBER.sub("#", finding.message)
 
 
+def _unscoped_key(finding: MatchableFinding) -> Hashable:
+    """Return the key of a finding by its text alone, or None if its line is empty."""
+    return (finding.tool, finding.code, finding.text) if finding.text else None
+
+
+def _adjacent_lines_key(before: int, behind: int) -> Callable[[MatchableFinding], Hashable]:
+    """Return the key of a finding by its text and numbers of adjacent lines, or None if there are fewer lines."""
+
+    def key(finding: MatchableFinding) -> Hashable:
+        if not finding.text or len(finding.before) < before or len(finding.behind) < behind:
+            return None
+        return finding.tool, finding.code, finding.text, finding.before[:before], finding.behind[:behind]
+
+    return key
+
+
+def _named_scope_key(before: int, behind: int) -> Callable[[MatchableFinding], Hashable]:
+    """Return the key of a finding by its text, numbers of adjacent lines, and the name of its scope."""
+    adjacent = _adjacent_lines_key(before, behind)
+
+    def key(finding: MatchableFinding) -> Hashable:
+        name, lines = finding.scope.rpartition(".")[2], adjacent(finding)
+        return (name, lines) if name and lines is not None else None
+
+    return key
+
+
 def _context_key(finding: MatchableFinding) -> Hashable:
-    return finding.tool, finding.code, finding.text, finding.before, finding.behind
+    """Return the key of a finding by the lines around it. At the start or the end of a file, a line can be missing."""
+    return (finding.tool, finding.code, finding.text, finding.before[:1], finding.behind[:1]) if finding.text else None
+
+
+_CONTEXT_KEYS = (
+    _context_key,
+    _adjacent_lines_key(2, 0),
+    _adjacent_lines_key(0, 2),
+    _named_scope_key(1, 0),
+    _named_scope_key(0, 1),
+)
 
 
 def _make_key_matcher(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
@@ -252,14 +312,19 @@ def _make_key_matcher(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
     return matcher
 
 
-def _match_unique_contexts(
-    left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
-) -> Iterator[tuple[int, int]]:
-    right_groups = _group_by_key(right, _context_key)
-    for value, ones in _group_by_key(left, _context_key).items():
-        candidates = right_groups.get(value, ())
-        if len(ones) == len(candidates) == 1 and left[ones[0]].text:
-            yield ones[0], candidates[0]
+def _make_unique_matcher(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
+    """Return a matcher of findings whose key is not None and occurs once on each side."""
+
+    def matcher(
+        left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
+    ) -> Iterator[tuple[int, int]]:
+        right_groups = _group_by_key(right, key)
+        for value, ones in _group_by_key(left, key).items():
+            candidates = right_groups.get(value, ())
+            if len(ones) == len(candidates) == 1 and value is not None:
+                yield ones[0], candidates[0]
+
+    return matcher
 
 
 def _group_by_key(findings: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:

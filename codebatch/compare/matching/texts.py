@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
-from codebatch.compare.matching.findings import MatchableFinding
+from codebatch.compare.matching.findings import ADJACENT_LINES, MatchableFinding
 from codebatch.model.record import Diagnostic
 
 # The maximum distance in lines to the nearest non-blank line.
@@ -17,7 +18,7 @@ class FileTexts:
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
         self._text_by_line: dict[int, bytes] = {}
-        self._nearest_by_line: dict[int, tuple[bytes, bytes]] = {}
+        self._nearest_by_line: dict[int, tuple[tuple[bytes, ...], tuple[bytes, ...]]] = {}
 
     def make_matchable(self, about: Diagnostic, scope: str) -> MatchableFinding:
         """Return the data by which a finding of this file is matched."""
@@ -34,13 +35,10 @@ class FileTexts:
             behind=behind,
         )
 
-    def _nearest_texts(self, line: int) -> tuple[bytes, bytes]:
-        """Return the nearest non-blank lines before and after a line, without white space.
-
-        They are empty if there are none.
-        """
+    def _nearest_texts(self, line: int) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """Return the nearest non-blank lines before and after a line, without white space, the nearest first."""
         if line not in self._nearest_by_line:
-            self._nearest_by_line[line] = self._nearest_text(line, -1), self._nearest_text(line, 1)
+            self._nearest_by_line[line] = self._nearest_on_side(line, -1), self._nearest_on_side(line, 1)
         return self._nearest_by_line[line]
 
     def _line_text(self, line: int) -> bytes:
@@ -52,5 +50,6 @@ class FileTexts:
             self._text_by_line[line] = b"".join(self._lines[line - 1].split()) if 0 < line <= len(self._lines) else b""
         return self._text_by_line[line]
 
-    def _nearest_text(self, line: int, step: int) -> bytes:
-        return next(filter(None, map(self._line_text, range(line + step, line + step * _BLANK_LINES_MAX, step))), b"")
+    def _nearest_on_side(self, line: int, step: int) -> tuple[bytes, ...]:
+        texts = filter(None, map(self._line_text, range(line + step, line + step * _BLANK_LINES_MAX, step)))
+        return tuple(islice(texts, ADJACENT_LINES))

@@ -304,6 +304,33 @@ def test_metric_conditions_are_evaluated(project: Project) -> None:
     assert str(caught.value.hint) == "did you mean 'complexity'?"
 
 
+_BRANCHES = b"    if x:\n        return 1\n    if x is 2:\n        return 2\n    return 3\n"
+_METHOD = b"".join(b"    " + line for line in (b"def f(self, x):\n" + _BRANCHES).splitlines(keepends=True))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.py": b"class C:\n" + _METHOD},
+        {"a.py": b"def renamed(x):\n" + _BRANCHES},
+        {"a.py": b"", "b.py": b"def f(x):\n" + _BRANCHES},
+        {"a.py": b"y = 1\n", "b.py": b"class C:\n" + _METHOD},
+    ],
+    ids=["wrapped", "renamed", "moved", "moved-and-wrapped"],
+)
+def test_moved_function_violates_no_condition(project: Project, files: dict[str, bytes]) -> None:
+    base = project.commit({"a.py": b"def f(x):\n" + _BRANCHES})
+    first = project.run()
+    assert first.about.commit == base
+    project.commit(files)
+    project.run()
+    assert project.check("new", "metric:complexity>2", base=first.id).has_passed
+    project.write({path: content.replace(b"return 3", b"return 3 if x else 4") for path, content in files.items()})
+    project.run()
+    checked = project.check("metric:complexity>3", base=first.id)
+    assert checked.judged[0].violations == 1
+
+
 def test_base_without_git_is_the_previous_batch(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     first = project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
