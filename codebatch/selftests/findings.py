@@ -73,9 +73,7 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BundleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch selftest bundle`. `passed` is set if no self-test failed and at least one was not
-    skipped.
-    """
+    """The answer of `codebatch selftest bundle`. `passed` is set if no self-test failed and none was skipped."""
 
     schema: Literal["codebatch.gate-bundle/1"] = "codebatch.gate-bundle/1"
     bundle_name: str

@@ -69,7 +69,7 @@ def run_bundle(name: str, subject: SelftestSubject, *, is_stopping: bool) -> Bun
     }
     return BundleResult(
         bundle_name=name,
-        passed=not counts["failed"] and bool(counts["passed"]),
+        passed=not counts["failed"] and not counts["skipped"],
         total=len(results),
         passed_count=counts["passed"],
         failed_count=counts["failed"],

@@ -24,12 +24,19 @@ READING = {
     "inspect no.py": 2, "impact no.py": 2, "findings": 0, "findings --all": 0, "hotspots": 0, "hotspots --files": 0,
     "duplicates": 0, "def x": 0, "callers x": 0, "outline no.py": 2, "find -l python --pattern f($X)": 0,
     "query symbols": 0, "query edges": 0, "query metrics": 0, "query stats": 0, "query failures": 0,
-    "diff latest latest": 0, "regressions latest latest": 0, "check": 0, "check latest": 0, "baseline create known": 0,
-    "baseline update known": 0, "baseline show known": 0, "check --baseline known": 0, "report -o page.html": 0,
-    "export sarif -o a.sarif": 0, "export gitlab -o a.json": 0, "export ctags -o tags": 0, "files --snapshot latest": 0,
-    "snapshot show --files": 0, "index-build": 0, "index-build --verify": 0, "explain-miss": 0, "verify": 0,
-    "gate bundle": 0, "diagnose --full": 0, "store-stats": 0, "gc --dry-run": 0, "events": 0, "follow": 0,
+    "diff latest latest": 0, "regressions latest latest": 0, "check": 3, "check --allow-no-base": 0, "check latest": 3,
+    "baseline create known": 0, "baseline update known": 0, "baseline show known": 0, "report -o page.html": 0,
+    "export ctags -o tags": 0, "files --snapshot latest": 0,
+    "snapshot show --files": 0, "index-build": 0, "index-build --verify": 0, "explain-miss": 0,
+    "diagnose --full": 0, "store-stats": 0, "gc --dry-run": 0, "events": 0, "follow": 0,
 }  # fmt: skip
+
+
+GATES = (
+    "check --baseline known", "regressions latest latest --exit-code", "export sarif -o a.sarif",
+    "export gitlab -o a.json", "verify",
+)  # fmt: skip
+"""Commands that succeed only if the batch has files."""
 
 
 def _nothing(tree: Path) -> None:
@@ -76,6 +83,8 @@ def test_every_command_answers_for_an_empty_tree(codebatch: CommandLine, make: C
         if not status and command != "baseline create known":
             ended = codebatch(*command.split())
             assert ended.text.strip() or ended.notes.strip(), f"{command} prints nothing"
+    for command in GATES:
+        codebatch(*command.split(), status=3 if make in (_nothing, _only_symlinks) else 0)
     again = codebatch("run", "tree", "--allow-empty", "--json").json
     assert (again["action"], again["result_digest"]) == ("up to date", answer["result_digest"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 import codebatch
 from codebatch.compare.differences import ComparedRecord
 from codebatch.operations.api.batch import Batch, compare_batches
-from codebatch.operations.comparison.comparison import Comparison
+from codebatch.operations.comparison.comparison import CHANGE_STATES, Comparison
 from codebatch.query.filters.filters import RecordFilter
 from tests.compare.hand_made import BACKWARDS, CASES, Row
 
@@ -152,6 +152,16 @@ def test_changes_of_other_record_types_are_classified(
     assert sorted(_by_case(compare_batches(*batches, (kind,), record_filter=record_filter)).get(case, [])) == sorted(
         rows
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["diagnostic", "duplicate", "edge", "file", "metric", "symbol"])
+@pytest.mark.parametrize("path", ["", "a.py"])
+def test_counts_agree_with_the_listed_changes(batches: tuple[Batch, Batch], kind: str, path: str) -> None:
+    for old, new in (batches, batches[::-1]):
+        comparison = compare_batches(old, new, (kind,), record_filter=RecordFilter(path=path))
+        listed = Counter(change.state for change in comparison.differences(CHANGE_STATES))
+        assert listed == {state: count for state, count in comparison.counts.items() if count}
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -83,6 +83,7 @@ class DiffAnswer(ComparedBatches, frozen=True, kw_only=True):
     - `removed`: records in the states `fixed` and `removed`.
     - `changed`, `moved`: records that both batches have.
     - `suppressed`, `not_comparable`: records with a `reason` for this state.
+    - `unchanged`: empty unless this state was requested.
     """
 
     added: tuple[JsonRecord, ...]
@@ -91,6 +92,7 @@ class DiffAnswer(ComparedBatches, frozen=True, kw_only=True):
     moved: tuple[ChangedRecord, ...]
     suppressed: tuple[JsonRecord, ...]
     not_comparable: tuple[JsonRecord, ...]
+    unchanged: tuple[JsonRecord, ...]
     summary: DifferenceSummary
 
 
@@ -146,15 +148,17 @@ def changed_record(change: Change) -> ChangedRecord:
     return ChangedRecord(state=change.state, old=_json_record(change.old), new=_json_record(change.new), by=change.by)
 
 
-def change_lines(changes: Sequence[Change], states: Iterable[ChangeState], *, with_pass: bool) -> Iterator[str]:
-    """Yield the lines of changes, grouped by state.
+def change_lines(
+    changes: Sequence[Change], states: Iterable[ChangeState], totals: Mapping[ChangeState, int], *, with_pass: bool
+) -> Iterator[str]:
+    """Yield the lines of changes, grouped by state. `totals` has the number of changes in each state.
 
     With `with_pass`, each line names the pass of matching (by line, text, message, …) that matched the records.
     """
     for state in states:
         changes_in_state = [change for change in changes if change.state == state]
         if changes_in_state:
-            yield f"{state_text(state)}, {len(changes_in_state):,}"
+            yield f"{state_text(state)}, {totals[state]:,}"
         for change in changes_in_state:
             yield f"  {change_line(change)}" + (f" [matched by {change.by}]" if with_pass and change.by else "")
 

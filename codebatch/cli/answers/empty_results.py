@@ -19,10 +19,13 @@ def no_records_note(batch: Batch, query: RecordQuery) -> str:
     The note is empty if another note reports an unknown language.
     """
     from codebatch.cli.framework.record_types import RECORD_TYPES_BY_NOUN
+    from codebatch.operations.queries.unmatched_filters import unmatched_filters
 
     filter_ = make_filter(query.filters)
     if set(filter_.languages) - set(batch.question.records.languages.values() if filter_.languages else ()):
         return ""
+    if unmatched := [*unmatched_filters((batch.question,), filter_)]:
+        return "; ".join(unmatched)
     noun = query.noun if RECORD_TYPES_BY_NOUN[query.noun].kinds else "records"
     volume = batch.count_searched(filter_.possible_kinds, query.filters.get("task"))
     if not volume.records:

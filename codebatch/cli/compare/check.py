@@ -29,6 +29,7 @@ from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.store import Store
+from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
@@ -152,15 +153,15 @@ def check(
         checked = checker.check_baseline(conditions, baseline, base)
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
-    is_allowed = isinstance(checked.base, NotCompared) and checked.base.has_no_base and allow_no_base
+    is_allowed = isinstance(checked.base, NotCompared) and checked.base.is_allowable and allow_no_base
     if isinstance(checked.base, NotCompared):
         _print_annotation(context, checked.base, "warning" if is_allowed else "error")
     status = _answer_check(context, checked, baseline)
     if not isinstance(checked.base, NotCompared) or is_allowed:
         return status
-    if checked.head.question.batch.about.items:
-        allowance = ", or accept this with --allow-no-base" if checked.base.has_no_base else ""
-        context.report(f"the check has not passed: name the base with `codebatch check BASE`{allowance}")
+    advice = ["name the base with `codebatch check BASE`"] * bool(checked.head.question.batch.about.items)
+    advice += ["accept this with --allow-no-base"] * checked.base.is_allowable
+    context.report(f"the check has not passed: {', or '.join(advice)}")
     return status or BatchIncomplete.exit_status
 
 
@@ -213,7 +214,7 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
     if compared is not None:
         report_missing_contents(context, compared)
     answer = Answer(question=checked.head.question, result=None, completeness=checked.completeness)
-    status = emit_document(context, answer, document, _check_lines(checked, command))
+    status = emit_document(context, answer, document, _check_lines(context, checked, command))
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
@@ -230,13 +231,10 @@ def _checked_batch(about: object) -> CheckedBatch:
 
 def _list_all_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
     """Return the command that lists all regressions. Return None if nothing was compared."""
-    compared = checked.comparison
-    if compared is not None:
-        kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
+    if checked.comparison is not None:
         count = sum(checked.counts.get(state, 0) for state in REGRESSION_STATES)
-        ids = (compared.old.question.batch.id, compared.new.question.batch.id)
         limit = ("--limit", str(count)) if count > CHANGES_SHOWN else ()
-        words = ["regressions", *ids, *(kinds if len(kinds) > 2 else ()), *limit]
+        words = ["regressions", *_comparison_words(checked.comparison), *limit]
     elif baseline is not None and checked.is_compared:
         words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
     else:
@@ -244,11 +242,18 @@ def _list_all_command(context: CommandContext, checked: CheckResult, baseline: P
     return context.complete_hint(f": codebatch {shlex.join(words)}").removeprefix(": ")
 
 
+def _comparison_words(compared: Comparison) -> list[str]:
+    """Return the arguments of a command that compares the same batches and record types."""
+    kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
+    ids = (compared.old.question.batch.id, compared.new.question.batch.id)
+    return [*ids, *(kinds if len(kinds) > 2 else ())]
+
+
 def _not_compared_text(base: NotCompared) -> str:
     return f"not compared: {base.why}"
 
 
-def _check_lines(checked: CheckResult, command: str | None) -> Iterator[str]:
+def _check_lines(context: CommandContext, checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NotCompared):
         yield _not_compared_text(checked.base)
     yield from (
@@ -269,6 +274,15 @@ def _check_lines(checked: CheckResult, command: str | None) -> Iterator[str]:
         ]
         yield from table_lines(rows, ("condition", "value", "limit", "verdict"))
         yield from _count_texts(checked)
+        if checked.comparison is not None and any(checked.counts.values()):
+            words = shlex.join(["diff", *_comparison_words(checked.comparison)])
+            listing = context.complete_hint(f": codebatch {words}").removeprefix(": ")
+            yield f"to list one state: {listing} --state {_example_state(checked)}"
+
+
+def _example_state(checked: CheckResult) -> ChangeState:
+    """Return the first state that the counts name."""
+    return next(state for state in (*STATES_SHOWN, *STATES_COUNTED) if checked.counts.get(state))
 
 
 def _count_texts(checked: CheckResult) -> Iterator[str]:

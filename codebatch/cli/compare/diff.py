@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,13 @@ from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
-from codebatch.operations.comparison.comparison import CHANGED_STATES, COMPARABLE_KINDS, Comparison, compares_only_files
+from codebatch.operations.comparison.comparison import (
+    CHANGE_STATES,
+    CHANGED_STATES,
+    COMPARABLE_KINDS,
+    Comparison,
+    compares_only_files,
+)
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.query.filters.arguments import path_argument
 from codebatch.query.filters.record_options import OutputFilters
@@ -106,7 +113,12 @@ _DIFF_OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], .
         is_flag=True,
         help="If BASE and HEAD have different tasks, run BASE again with the tasks of HEAD",
     ),
-    option("--exit-code", is_flag=True, help="Exit with status 1 if anything is listed"),
+    option(
+        "--exit-code",
+        is_flag=True,
+        help="Exit with status 1 if anything is listed",
+        details="The status is 3 if HEAD has no files, or if nothing can pass a filter.",
+    ),
     explain_option,
 )  # fmt: skip
 
@@ -118,9 +130,9 @@ _DIFF_OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], .
     "states",
     multiple=True,
     metavar="STATE",
-    type=click.Choice(CHANGED_STATES),
-    help="Show only findings in this state",
-    details=f"States are {', '.join(CHANGED_STATES[:-1])} and {CHANGED_STATES[-1]}.",
+    type=click.Choice(CHANGE_STATES),
+    help="Show only records in this state",
+    details=f"States are {', '.join(CHANGE_STATES[:-1])} and {CHANGE_STATES[-1]}.",
 )
 @with_diff_options
 def diff(context: CommandContext, options: DiffOptions, states: tuple[ChangeState, ...]) -> int:
@@ -129,7 +141,8 @@ def diff(context: CommandContext, options: DiffOptions, states: tuple[ChangeStat
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first. By default,
     latest~1 is compared with latest.
 
-    Findings that moved, are suppressed or cannot be compared are only counted. --state or --json lists them.
+    Findings that moved, are suppressed or cannot be compared are only counted. --state or --json lists them. Unchanged
+    findings are listed only with --state.
     """
     comparison = _compare_named_batches(context, options)
     for_programs = context.as_json or options.form == "json"
@@ -143,7 +156,9 @@ def diff(context: CommandContext, options: DiffOptions, states: tuple[ChangeStat
 @with_common_options
 @with_diff_options
 def regressions(context: CommandContext, options: DiffOptions) -> int:
-    """List new findings, raised severities and worsened metrics.
+    """List new findings and raised severities.
+
+    With --kind metric, lists worsened metrics, with --kind duplicate new and larger duplicate groups.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first. By default,
     latest~1 is compared with latest.
@@ -158,7 +173,9 @@ def regressions(context: CommandContext, options: DiffOptions) -> int:
 @with_common_options
 @with_diff_options
 def improvements(context: CommandContext, options: DiffOptions) -> int:
-    """List fixed findings, lowered severities and improved metrics.
+    """List fixed findings and lowered severities.
+
+    With --kind metric, lists improved metrics, with --kind duplicate removed and smaller duplicate groups.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first. By default,
     latest~1 is compared with latest.
@@ -259,7 +276,8 @@ def _answer_comparison(
     if form == "json":
         emit_comparison(context, comparison, lambda: context.print(document(changes_found[: options.limit]), ()))
     elif form is None:
-        changes = change_lines(cut, states_shown, with_pass=context.explain)
+        totals = Counter(change.state for change in displayed)
+        changes = change_lines(cut, states_shown, totals, with_pass=context.explain)
         every = (
             [first, *changes]
             if first
@@ -280,7 +298,10 @@ def _answer_comparison(
     if not first and (options.form is not None or not displayed):
         for line in _hidden_changes_lines(comparison, displayed, states_shown):
             context.note(line)
-    if not comparison.is_complete:
+    nothing = [] if displayed else [*comparison.reasons_for_nothing()]
+    for reason in nothing:
+        context.report(f"not compared: {reason}")
+    if not comparison.is_complete or (nothing and options.exit_code):
         return BatchIncomplete.exit_status
     return 1 if options.exit_code and displayed else 0
 
@@ -316,6 +337,7 @@ def _diff_answer(comparison: Comparison, changes: Sequence[Change]) -> DiffAnswe
         moved=tuple(map(changed_record, of("moved"))),
         suppressed=tuple(map(change_row, of("suppressed"))),
         not_comparable=tuple(map(change_row, of("not_comparable"))),
+        unchanged=tuple(map(change_row, of("unchanged"))),
         summary=DifferenceSummary(
             added_count=added_count,
             removed_count=removed_count,

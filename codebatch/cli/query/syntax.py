@@ -27,7 +27,7 @@ from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import record_line
 from codebatch.cli.output.terminal import printable_line
 from codebatch.coordinator.analysis.planning import check_overrides
-from codebatch.errors import InvalidInput, SourceUnreadable, UnknownId
+from codebatch.errors import BatchIncomplete, InvalidInput, SourceUnreadable, UnknownId
 from codebatch.model.entry import display_path
 from codebatch.model.task import JsonValue
 from codebatch.model.text.quantities import count_text
@@ -182,7 +182,8 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     Runs the rules in [[tasks.lint.rules]] on their `bad` examples, which must match, and on their `good` examples,
     which must not. Also lists the findings in each FILE.
 
-    Exit status 1 if an example fails. Otherwise, exit status 3 if a rule exceeds the time limit per file.
+    Exit status 1 if an example fails. Otherwise, exit status 3 if a rule exceeds the time limit per file, or if nothing
+    was tested: there are no rules, or a rule has no examples and no FILE is given.
     """
     from codebatch.operations.maintenance.rule_trials import test_rules
 
@@ -201,12 +202,16 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
             result = "no match found in the `bad`" if example["example"] == "bad" else "a match found in the `good`"
             lines.append(f"  {result} example: {example['text']}")
     context.print(answer, lines)
+    untested = [str(row["id"]) for row in answer["rules"] if not row["examples"]] if not files else []
     if not answer["rules"]:
-        context.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
+        context.report("nothing tested: no custom rules; add [[tasks.lint.rules]] to codebatch.toml")
+    if untested:
+        context.report(f"not tested: {', '.join(untested)}; add examples to the rule (`bad`, `good`), or give a FILE")
     for failure in answer["failures"]:
         where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
         context.report(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
-    return 1 if is_wrong else 3 if answer["failures"] else 0
+    is_incomplete = answer["failures"] or untested or not answer["rules"]
+    return 1 if is_wrong else BatchIncomplete.exit_status if is_incomplete else 0
 
 
 def _trial_line(file: JsonRecord) -> str:

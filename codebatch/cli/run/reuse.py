@@ -137,7 +137,7 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     If a result differs, cached results of the task with the same cache key are not reused in later runs. To reuse them
     again, pass the cache key to --trust.
 
-    Exit status 1 if a result differs. Exit status 3 if a result could not be produced again.
+    Exit status 1 if a result differs. Exit status 3 if a result could not be produced again, or if the sample has none.
     """
     if key is not None:
         if reference is not None:
@@ -170,7 +170,7 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     if answer.different:
         context.note(f"batch {batch.id} keeps its results; to run all its tasks again: {rerun(store, batch)} --again")
         return 1
-    return BatchIncomplete.exit_status if answer.failed else 0
+    return BatchIncomplete.exit_status if answer.failed or not answer.results else 0
 
 
 def _verification_lines(answer: VerifyAnswer) -> Iterator[str]:
@@ -178,6 +178,9 @@ def _verification_lines(answer: VerifyAnswer) -> Iterator[str]:
         yield f"{mismatch.task}: {mismatch.path}\n  - {mismatch.first}\n  + {mismatch.second}"
     if answer.different > len(answer.differences):
         yield f"{answer.different - len(answer.differences):,} more results differ, but are not listed"
+    if not answer.results:
+        yield "nothing verified: the sample has no results"
+        return
     outcome = f"{answer.different:,} of them differ" if answer.different else "identical"
     yield f"{count_text(answer.results, 'result')} for {count_text(answer.files, 'file')} verified: {outcome}"
     if answer.failed:

@@ -11,7 +11,7 @@ from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
 from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.output.records import record_line
-from codebatch.errors import InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.command_table import CallTotals
 from codebatch.model.record import Record
 from codebatch.model.text.quantities import count_text
@@ -73,7 +73,8 @@ def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> in
     Runs task NAME on PATH, by default the current directory. The second run processes the files in smaller groups, in
     another order and with another Python hash seed. Nothing is stored.
 
-    Exit status 1 if the results of a file differ.
+    Exit status 1 if the results of a file differ. Otherwise, exit status 3 if a result failed, or if the task was
+    called for no file.
     """
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     check_result = run_task_twice(execution, name, [path], _NoteListener(context))
@@ -90,6 +91,10 @@ def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> in
     lines.append(f"{check_result.task}: {counts}, {outcome}")
     if check_result.failures:
         lines.append(f"{count_text(check_result.failures, 'result')} failed")
+    if not check_result.is_called:
+        context.report(
+            f"nothing tested: no file matches the settings `match` and `class` of [tasks.{check_result.task}]"
+        )
     tested = TaskTestAnswer(
         task=check_result.task,
         files=check_result.files,
@@ -99,7 +104,8 @@ def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> in
         differences=displayed_differences,
     )
     context.print(tested, [difference for line in lines for difference in line.split("\n")])
-    return 1 if check_result.differences else 0
+    is_incomplete = check_result.failures or not check_result.is_called
+    return 1 if check_result.differences else BatchIncomplete.exit_status if is_incomplete else 0
 
 
 @task.command("try")
@@ -111,7 +117,8 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
 
     The task runs as in `codebatch run`. A proposed change is shown as a patch. Nothing is stored.
 
-    Exit status 1 if the task fails. Its exception and traceback are shown, or the errors that its program printed.
+    Exit status 1 if the task fails. Its exception and traceback are shown, or the errors that its program printed. Exit
+    status 3 if the task is not called for the file.
     """
     from codebatch.operations.maintenance.task_trial import try_file
 
@@ -135,7 +142,8 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
             *(f"  {line}" for line in (*raised.exception_lines, *raised.frames)),
         ]
     context.print(document, lines, if_none=_empty_text(trial_result.task, path, trial_result.calls))
-    return 1 if trial_result.reason else 0
+    is_called = trial_result.calls is None or bool(trial_result.calls.files)
+    return 1 if trial_result.reason else 0 if is_called else BatchIncomplete.exit_status
 
 
 def _empty_text(name: str, path: Path, calls: CallTotals | None) -> str:

@@ -19,8 +19,9 @@ from codebatch.compare.records import COMPARED_KINDS, compare_kind, is_absent_re
 from codebatch.compare.states import ChangeState, matched_state, new_finding_state, old_finding_state
 from codebatch.compare.tree_files import tree_file_from_entry
 from codebatch.errors import InvalidInput
-from codebatch.model.record import Diagnostic, Duplicate
+from codebatch.model.record import TAG_BY_TYPE, Diagnostic, Duplicate
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
+from codebatch.operations.queries.unmatched_filters import nothing_read
 from codebatch.query.answers.counting import count_records
 from codebatch.query.completeness import check_kinds, emitting_tasks, tasks_completeness
 from codebatch.query.filters.arguments import refuse_unknown
@@ -35,6 +36,7 @@ CHANGE_STATES: tuple[ChangeState, ...] = get_args(ChangeState)
 CHANGED_STATES = tuple(state for state in CHANGE_STATES if state != "unchanged")
 
 _NO_FILTER = RecordFilter()
+_TYPES_BY_KIND = {tag: type_ for type_, tag in TAG_BY_TYPE.items()}
 
 
 class Comparison:
@@ -66,14 +68,18 @@ class Comparison:
         """Whether the comparison is complete: both batches are complete, and no file that it had to read is missing."""
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
+    def reasons_for_nothing(self) -> Iterator[str]:
+        """Return the reasons why an empty result proves nothing: HEAD has no files, or nothing can pass a filter."""
+        return nothing_read((self.new.question, self.old.question), self._record_filter)
+
     def differences(self, states: Collection[ChangeState] = CHANGED_STATES) -> Iterator[Change]:
         """Return the changes in the given states, sorted by record type, path and location.
 
-        Removed records are sorted by their old location. Unchanged findings are included only if `unchanged` is one of
+        Removed records are sorted by their old location. Unchanged records are included only if `unchanged` is one of
         the states. Raises InvalidInput or StoreCorrupt.
         """
         changes = [change for change in chain.from_iterable(self._by_kind.values()) if change.state in states]
-        changes += self._unchanged_findings() if "unchanged" in states else ()
+        changes += self._untouched_records() if "unchanged" in states else ()
         changes.sort(key=change_sort_key)
         return iter(changes) if self._has_no_filter else filter(self._is_requested, changes)
 
@@ -153,13 +159,27 @@ class Comparison:
         for finding, reason, _ in AbsenceReasons(self.trees, "new", matching.new, self._changed_findings[0]).absences():
             yield Change(new_finding_state(reason), None, finding.about, reason=reason)
 
-    def _unchanged_findings(self) -> Iterator[Change]:
-        """Yield the findings of items whose findings are equal in both batches."""
-        for task in self._tasks if "diagnostic" in self.kinds else ():
-            changed_findings = self._changed_findings[1]
-            for path, findings in read_task_records(self.trees.new, task, Diagnostic).items():
-                if all(finding.task != task for finding in changed_findings.get(path, ())):
-                    yield from (Change("unchanged", about, about, "line") for about in findings)
+    def _untouched_records(self) -> Iterator[Change]:
+        """Yield the records of the newer batch that did not have to be compared, because they are equal in both.
+
+        Of a duplicate group, only the first record is yielded.
+        """
+        for kind, changes in self._by_kind.items():
+            if kind == "file":
+                compared = {change.new.path_bytes for change in changes if change.new is not None}
+                files = (tree_file_from_entry(entry) for entry in self.trees.new.items if entry.path not in compared)
+                yield from (Change("unchanged", file, file) for file in files)
+                continue
+            present = Counter(map(_record_identity, (each.new for each in changes if not is_absent_record(each.new))))
+            for task in self._tasks:
+                for records in read_task_records(self.trees.new, task, _TYPES_BY_KIND[kind]).values():
+                    for record in records:
+                        identity = _record_identity(record)
+                        if present[identity]:
+                            present[identity] -= not isinstance(record, Duplicate)
+                            continue
+                        present[identity] += isinstance(record, Duplicate)
+                        yield Change("unchanged", record, record, "line" if kind == "diagnostic" else None)
 
     @cached_property
     def _changed_findings(self) -> tuple[FindingsByPath, FindingsByPath]:
@@ -183,6 +203,11 @@ class Comparison:
         """The names of the requested tasks that either batch has."""
         tasks = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
         return [task for task in tasks if self._task in (None, task)]
+
+
+def _record_identity(record: ComparedRecord | None) -> object:
+    """Return the record itself or, for a duplicate block, its group: groups are compared, not blocks."""
+    return record.group if isinstance(record, Duplicate) else record
 
 
 def compared_kinds(record_filter: RecordFilter) -> tuple[str, ...]:

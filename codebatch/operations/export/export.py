@@ -28,9 +28,10 @@ from codebatch.operations.export.sources import BatchSources
 from codebatch.operations.export.tools import possible_tools, rule_summaries
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.findings import SEVERITIES_SHOWN
+from codebatch.operations.queries.unmatched_filters import nothing_read
 from codebatch.query.completeness import Completeness, emitting_tasks
 from codebatch.query.filters.filters import path_bytes
-from codebatch.query.filters.record_options import CommonFilters, OneOrMany, as_tuple
+from codebatch.query.filters.record_options import CommonFilters, OneOrMany, as_tuple, make_filter
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -67,9 +68,13 @@ def make_export(
     if than is None:
         answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
         chosen = _ExportInput([ExportedFinding(diagnostic, diagnostic.path_bytes) for diagnostic in answer], answer)
+        reasons = nothing_read((batch.question,), make_filter({"tool": tool, **filters}))  # type: ignore[typeddict-unknown-key]
     else:
         comparison = batch.compare(than, kind="diagnostic", severity=severity, code=code, tool=tool, **filters)
         chosen = _choose_regressions(comparison, form)
+        reasons = comparison.reasons_for_nothing()
+    if not chosen.findings:
+        chosen = chosen.with_doubt("; ".join(reasons))
     tools = possible_tools(batch, filters.get("task"), () if tool is None else as_tuple("tool", tool))
     return batch.check(_build_export(batch, form, chosen, tools))
 
@@ -86,6 +91,14 @@ class _ExportInput(NamedTuple):
     answer: Answer[object]
     lost: frozenset[bytes] = frozenset()
     omission_notes: tuple[str, ...] = ()
+
+    def with_doubt(self, doubt: str) -> _ExportInput:
+        """Return the input of an export without findings. `doubt` is why this proves nothing, or empty."""
+        if not doubt:
+            return self
+        completeness = self.answer.completeness.with_doubt(doubt)
+        answer = Answer(question=self.answer.question, result=None, completeness=completeness)
+        return self._replace(answer=answer, omission_notes=(*self.omission_notes, f"incomplete: {doubt}"))
 
 
 def _choose_regressions(comparison: Comparison, form: ExportFormat) -> _ExportInput:

@@ -40,12 +40,12 @@ class ComparisonBase(NamedTuple):
 class NotCompared(NamedTuple):
     """The reason why a check compared nothing. Such a check has not passed.
 
-    `has_no_base` is set if there is no base, or if nothing names it. Otherwise, a base exists but is missing, or the
-    batch has no files.
+    `is_allowable` is set if there is no base, if nothing names it, or if the batch has no files: `--allow-no-base`
+    accepts this. Otherwise, a base is named but missing, or it is HEAD itself.
     """
 
     why: str
-    has_no_base: bool = False
+    is_allowable: bool = False
 
 
 def choose_base(
@@ -66,7 +66,7 @@ def choose_base(
     try:
         point = find_branch_point(head, repository, read_ci_change(environment), analysed)
     except GitError as error:
-        return NotCompared(str(error), has_no_base=isinstance(error, NoBranchPoint))
+        return NotCompared(str(error), is_allowable=isinstance(error, NoBranchPoint))
     commit = NamedCommit(point.commit, point.commit, point.description)
     try:
         batch = obtain_commit_batch(store, head, commit, execution, listener)
@@ -125,7 +125,7 @@ def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> Comparis
     why = "git is not available" if is_in_git else "the directory is not in a git repository"
     if previous is None:
         message = f"{why}, and no finished older batch has the same source, patterns and pipeline"
-        return NotCompared(message, has_no_base=True)
+        return NotCompared(message, is_allowable=True)
     return ComparisonBase(previous, f"the previous batch, because {why}")
 
 

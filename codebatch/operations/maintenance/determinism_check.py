@@ -20,11 +20,13 @@ from codebatch.model.task import Pipeline, task_name
 from codebatch.operations.project.pipelines import complete_tasks
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StoreLocator
+from codebatch.operations.runs.call_totals import read_call_totals
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import BatchPlanner, make_planner
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.query.sources.records import BatchRecords
 from codebatch.snapshotting.roots import resolve_sources
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
 
 _SECOND_HASH_SEED = 1
@@ -46,7 +48,8 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
 class DeterminismResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a determinism check.
 
-    `failures` counts results of the task that failed in the first run. `signal_status` is as in `RunResult`.
+    `failures` counts results of the task that failed in the first run. `is_called` is not set if the task calls a
+    program, and no file matches its settings. `signal_status` is as in `RunResult`.
     """
 
     task: str
@@ -54,6 +57,7 @@ class DeterminismResult(msgspec.Struct, frozen=True, kw_only=True):
     records: int
     failures: int
     differences: tuple[OutputDifference, ...]
+    is_called: bool = True
     signal_status: int = 0
 
 
@@ -90,8 +94,14 @@ def run_task_twice(
             records=first.counts(task).records,
             failures=first.source.count_outcomes((task,)).failed,
             differences=() if status else tuple(_output_differences(task, first, second)),
+            is_called=_is_called(configuration.catalogue, first.batch, task),
             signal_status=status,
         )
+
+
+def _is_called(catalogue: TaskCatalogue, batch: BatchDir, task: str) -> bool:
+    totals = read_call_totals(batch, catalogue.commands.keys() & {task}).get(task)
+    return totals is None or bool(totals.files)
 
 
 def task_pipeline(catalogue: TaskCatalogue, task: str) -> Pipeline:

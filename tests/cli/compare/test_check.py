@@ -37,6 +37,7 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
         ["new-error", "1", "0", "failed"],
         ["severity-raised", "0", "0", "passed"],
         ["1", "new,", "1", "unchanged"],
+        ["to", "list", "one", "state:", *ended.lines[-1].split()[4:]],
     ]
     assert ended.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
     assert ended.lines[0].endswith("[new]")
@@ -162,6 +163,87 @@ def test_check_lists_new_findings_that_no_condition_forbids(codebatch: CommandLi
     assert "--limit" not in answer["list_command"]
 
 
+def test_every_count_names_the_command_that_lists_it(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import os\nimport re\n\n\ndef f(x):\n    return x\n")
+    codebatch("run", ".", "-q")
+    write(
+        codebatch.directory / "a.py",
+        "import sys\nimport re\n\n\ndef f(x):\n    if x:\n        return 1\n    return x\n",
+    )
+    codebatch("run", ".", "-q")
+    lines = codebatch("check", "--fail-on", "metric:complexity>9").lines
+    command = lines[-1].removeprefix("to list one state: ")
+    counts = dict(part.split(" ", 1)[::-1] for part in lines[-2].split(", "))
+    assert {"new", "fixed", "worsened", "unchanged"} <= counts.keys()
+    *words, state = shlex.split(command)[1:]
+    assert state in counts
+    for name, count in counts.items():
+        listed = codebatch(*words, name.replace(" ", "_"))
+        assert f"{name}, {count}" in listed.lines
+        assert sum(line.startswith("  ") for line in listed.lines) == int(count)
+        answer = codebatch(*words, name.replace(" ", "_"), "--json").json
+        members = ("added", "removed", "changed", "moved", "suppressed", "not_comparable", "unchanged")
+        assert sum(len(answer[member]) for member in members) == int(count)
+
+
+def test_list_of_a_state_is_cut_but_its_count_is_not(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    for number in range(3):
+        write(codebatch.directory / f"m{number}.py", "import os\n")
+    codebatch("run", ".", "-q")
+    listed = codebatch("regressions", "--limit", "2")
+    assert (listed.lines[0], len(listed.lines[1:3]), listed.notes) == (
+        "new, 3", 2, "1 more; show them with --limit 3\n",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("filters", "reason"),
+    [
+        (("--path", "typo/"), "no analysed file matches the path 'typo/'"),
+        (("--lang", "cobol"), "no analysed file is cobol"),
+        (("--tool", "eslint"), "no task reports findings of the tool 'eslint'"),
+        (("--kind", "metric", "--metric", "complexty"), "no record has the metric 'complexty'"),
+    ],
+)
+def test_filter_that_nothing_can_pass_does_not_pass_a_gate(
+    codebatch: CommandLine, filters: tuple[str, ...], reason: str
+) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    write(codebatch.directory / "a.py", "import os\n")
+    codebatch("run", ".", "-q")
+    for command in ("diff", "regressions", "improvements"):
+        ended = codebatch(command, *filters, "--exit-code", status=3)
+        assert ended.notes.endswith(f"not compared: {reason}\n")
+        codebatch(command, *filters)
+    if "--kind" not in filters:
+        ended = codebatch("export", "sarif", "latest~1", "latest", *filters, "-o", "a.sarif", status=3)
+        assert f"incomplete: {reason}\n" in ended.notes
+        codebatch("export", "sarif", *filters, "-o", "b.sarif", status=3)
+        for name in ("a.sarif", "b.sarif"):
+            runs = json.loads((codebatch.directory / name).read_bytes())["runs"]
+            assert {run["invocations"][0]["executionSuccessful"] for run in runs} <= {False}
+    # A filter that files or tasks pass gives a firm answer, even if it is empty.
+    codebatch("improvements", "--path", "a.py", "--tool", "ruff", "--lang", "python", "--exit-code")
+
+
+def test_regressions_say_what_was_compared(codebatch: CommandLine) -> None:
+    """The help promises findings only, so `none` does not stand for worsened metrics."""
+    write(codebatch.directory / "a.py", "def f(x):\n    return x\n")
+    codebatch("run", ".", "-q")
+    write(codebatch.directory / "a.py", "def f(x):\n    if x:\n        return 1\n    return x\n")
+    codebatch("run", ".", "-q")
+    for command in ("regressions", "improvements"):
+        assert "metric" not in codebatch("help", "commands").text.partition(command)[2].splitlines()[0]
+        first, second, *_ = [line for line in codebatch(command, "--help").lines if line.strip()][1:]
+        assert "metric" not in first
+        assert "With --kind metric" in second
+        assert codebatch(command).notes == "none\n"
+    assert codebatch("regressions", "--kind", "metric").lines[0] == "worsened, 6"
+
+
 def test_check_limits_long_lists_and_counts_the_omitted_findings(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q", "--exclude", "known")
@@ -191,8 +273,10 @@ def test_batch_without_files_is_not_compared(codebatch: CommandLine) -> None:
     (codebatch.directory / "a.py").unlink()
     codebatch("run", ".", "-q", "--exclude", "known", "--allow-empty")
     for arguments in ((), ("latest~1",), ("--baseline", "known")):
-        ended = codebatch("check", *arguments, "--allow-no-base", status=3)
+        ended = codebatch("check", *arguments, status=3)
         (line,) = ended.lines
+        assert ended.notes.endswith("the check has not passed: accept this with --allow-no-base\n")
+        assert codebatch("check", *arguments, "--allow-no-base").lines == [line]
         assert line.endswith("has no files, so nothing was checked")
         answer = codebatch("check", *arguments, "--json", status=3).json
         assert (answer["passed"], answer["compared"], answer["list_command"]) == (False, False, None)

@@ -78,6 +78,19 @@ def test_rules_test_tries_examples_and_files(codebatch: CommandLine) -> None:
     assert codebatch("rules", "test", status=1).lines[-1] == "  a match found in the `good` example: print(2)"
 
 
+def test_rules_test_without_examples_tests_nothing(codebatch: CommandLine) -> None:
+    where: Path = codebatch.directory
+    assert codebatch("rules", "test", status=3).notes.startswith("nothing tested: no custom rules")
+    (where / "codebatch.toml").write_text(
+        "[[tasks.lint.rules]]\nid = 'no-print'\nlanguage = 'python'\npattern = 'print($X)'\nmessage = 'm'\n"
+    )
+    ended = codebatch("rules", "test", status=3)
+    assert ended.lines == ["no-print: 0 examples, 0 failed"]
+    assert ended.notes == "not tested: no-print; add examples to the rule (`bad`, `good`), or give a FILE\n"
+    (where / "a.py").write_text("x = 1\n")
+    codebatch("rules", "test", "a.py")
+
+
 def test_rules_test_reports_skipped_files(codebatch: CommandLine) -> None:
     where: Path = codebatch.directory
     (where / "codebatch.toml").write_text(CONFIGURATION % "")

@@ -68,8 +68,22 @@ def test_task_test_reports_differences_of_a_nondeterministic_task(
     assert project("task", "test", name, "src", "-j", "1", status=1).lines[-1].endswith("differ")
 
 
+def test_task_that_is_called_for_no_file_is_not_tested(project: CommandLine) -> None:
+    write(
+        project.directory / "codebatch.toml",
+        "[tasks.mine]\ncommand = ['true', '{files}']\nmatch = ['*.rb']\nrecords = 'gcc'\n",
+    )
+    ended = project("task", "test", "mine", "src", status=3)
+    assert ended.lines == ["mine: 12 files, 0 records, identical"]
+    assert "nothing tested: no file matches the settings `match` and `class` of [tasks.mine]\n" in ended.notes
+    assert "mine was not called" in project("task", "try", "mine", "src/00.txt", status=3).notes
+    write(project.directory / "src" / "a.rb", "x\n")
+    project("task", "test", "mine", "src")
+    project("task", "try", "mine", "src/a.rb")
+
+
 def test_task_test_counts_repeated_failures_as_identical(project: CommandLine) -> None:
-    assert project("task", "test", "hasty", "src").lines == [
+    assert project("task", "test", "hasty", "src", status=3).lines == [
         "hasty: 12 files, 12 records, identical", "12 results failed"
     ]  # fmt: skip
 

@@ -147,4 +147,5 @@ def test_verify_rejects_incomplete_batches_and_invalid_arguments(project: Comman
         project("verify", *words, status=2)
     (project.directory / "empty").mkdir()
     project("run", "empty", "--allow-empty")
-    assert project("verify", "--json").json["results"] == 0
+    assert project("verify", "--json", status=3).json["results"] == 0
+    assert project("verify", status=3).lines == ["nothing verified: the sample has no results"]

@@ -76,7 +76,7 @@ def test_check_without_a_base_has_not_passed(tmp_path: Path) -> None:
     project.run()
     checked = project.check()
     assert isinstance(checked.base, NotCompared)
-    assert (checked.base.has_no_base, checked.is_compared, checked.has_passed) == (True, False, False)
+    assert (checked.base.is_allowable, checked.is_compared, checked.has_passed) == (True, False, False)
     assert checked.base.why.endswith("is the first commit")
 
 
@@ -89,7 +89,7 @@ def test_comparison_of_head_with_itself_has_not_passed(
     project.run()
     checked = project.check(base=reference)
     assert isinstance(checked.base, NotCompared)
-    assert (checked.base.has_no_base, checked.has_passed) == (False, False)
+    assert (checked.base.is_allowable, checked.has_passed) == (False, False)
     project.write({"b.py": _SYNTAX_ERROR})
     project.run()
     assert project.check(base="HEAD").judged[0].violations == 1
@@ -228,7 +228,7 @@ def test_github_merge_commit_is_compared_with_its_first_parent(project: Project)
     assert _base(project.check(environment=github_environment)).batch.id == first.id
     without = project.check(environment={"GITHUB_BASE_REF": "main"})
     assert isinstance(without.base, NotCompared)
-    assert not without.base.has_no_base
+    assert not without.base.is_allowable
     assert "fetch-depth: 0" in without.base.why
 
 
@@ -416,7 +416,7 @@ def test_store_of_another_clone_does_not_pass_a_shallow_clone(project: Project, 
     project.run()
     checked = project.check(environment={"GITHUB_BASE_REF": "main"})
     assert isinstance(checked.base, NotCompared)
-    assert not checked.base.has_no_base
+    assert not checked.base.is_allowable
     (fetch,) = re.findall(r"fetch it: git (.*), or in", checked.base.why)
     git(project.tree, *shlex.split(fetch))
     assert _new_findings(project.check(environment={"GITHUB_BASE_REF": "main"})) == [("b.py", "syntax-error")]
@@ -438,5 +438,5 @@ def test_pull_request_is_compared_without_a_cached_store(project: Project, tmp_p
         assert _new_findings(checked) == [("b.py", "syntax-error")]
         return
     assert isinstance(checked.base, NotCompared)
-    assert (checked.base.has_no_base, checked.is_compared, checked.has_passed) == (False, False, False)
+    assert (checked.base.is_allowable, checked.is_compared, checked.has_passed) == (False, False, False)
     assert "in actions/checkout set `fetch-depth: 2`" in checked.base.why
