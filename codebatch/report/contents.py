@@ -11,8 +11,10 @@ import msgspec
 class ReportNumbers(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of a batch.
 
-    - `code`, `code_files`: the number of code lines of the project's own code, and of files that contain them.
-    - `duplicated`: the number of these lines that also occur elsewhere.
+    - `code`, `code_files`: the number of code lines of the project's own code, and of files that contain them. Data
+      formats and prose are not code.
+    - `production`, `production_duplicated`: the number of these lines in production code, and the number of those that
+      also occur elsewhere.
     - `findings`: the number of findings of each severity.
     - `languages`: the code lines of each language, the most frequent language first.
     - `left_out`: for each class of other files, the numbers of files and lines. No other total includes them.
@@ -23,7 +25,8 @@ class ReportNumbers(msgspec.Struct, frozen=True, kw_only=True):
     code: int
     functions: int
     cognitive: int
-    duplicated: int
+    production: int
+    production_duplicated: int
     partly_parsed: int
     failures: int
     findings: dict[str, int]

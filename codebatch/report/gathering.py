@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from codebatch.model.analysis.language_groups import DATA_LANGUAGES, PROSE_LANGUAGES
 from codebatch.model.record import FileClass
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.findings import RuleFindings
@@ -16,8 +17,6 @@ from codebatch.query.filters.filters import path_bytes
 _FILE_METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
 _PRODUCTION_CLASSES: frozenset[FileClass] = frozenset(("text", "test", "example"))
 """Classes of files that are the project's own code."""
-_PROSE_LANGUAGES = frozenset(("csv", "diff", "log", "markdown", "rst", "text"))
-"""Languages of text that is not code. Their lines are not counted as lines of code."""
 PRODUCTION, TEST, VENDORED = range(3)
 """Categories of files. VENDORED includes generated and minified files."""
 _PARTIAL_PARSE_STATES = ("partial", "errors")
@@ -81,12 +80,13 @@ def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
         language = str(record.get("lang"))
         category = {None: PRODUCTION, "test": TEST, "foreign": VENDORED}[non_production.category_of(key)]
         file = FileSums(key=key, path=record_path(record), language=language, category=category)
-        if class_ in _PRODUCTION_CLASSES and language not in _PROSE_LANGUAGES:
+        if class_ in _PRODUCTION_CLASSES and language not in DATA_LANGUAGES:
             production[key] = file
             continue
-        if category == VENDORED and language not in _PROSE_LANGUAGES:
+        if category == VENDORED and language not in DATA_LANGUAGES:
             vendored[key] = file
-        reason = "text" if class_ in _PRODUCTION_CLASSES else class_
+        own_reason = "text" if language in PROSE_LANGUAGES else "data"
+        reason = own_reason if class_ in _PRODUCTION_CLASSES else class_
         files, lines = excluded_lines.get(reason, (0, 0))
         excluded_lines[reason] = files + 1, lines + _line_count(record)
     for metric, values in read_file_metrics(records, _FILE_METRICS).items():

@@ -177,13 +177,15 @@ def _make_numbers(
     languages_shown = dict(ordered[: limits.languages])
     if other_code := sum(code for _, code in ordered[limits.languages :]):
         languages_shown["others"] = other_code
+    production = [sums for sums in files if sums.category == PRODUCTION]
     return ReportNumbers(
         files=summary.files,
         code_files=sum(sums["code"] > 0 for sums in files),
         code=sum(sums["code"] for sums in files),
         functions=sum(sums["functions"] for sums in files),
         cognitive=sum(sums["cognitive"] for sums in files),
-        duplicated=sum(sums["duplicated_lines"] for sums in files),
+        production=sum(sums["code"] for sums in production),
+        production_duplicated=sum(sums["duplicated_lines"] for sums in production),
         partly_parsed=files_of_report.partly_parsed,
         failures=summary.failures,
         findings=summary.severities,

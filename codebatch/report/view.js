@@ -642,12 +642,12 @@
     main.before(nav);
 
     const found = SEVERITIES.filter((each) => each !== "hint" && numbers.findings[each]).map((each) => [each, numbers.findings[each]]);
-    const share = numbers.code ? (100 * numbers.duplicated) / numbers.code : 0;
+    const share = numbers.production ? (100 * numbers.production_duplicated) / numbers.production : 0;
     // [label, value, section, is known, verdict]
     const tiles = [
       ["files", comma(numbers.files), "tree", !isMeasured], ["lines of code", comma(numbers.code), "tree", isMeasured],
       [`code files of ${comma(numbers.files)} files`, comma(numbers.code_files), "hotspots", isMeasured], ["functions", comma(numbers.functions), "functions", isMeasured],
-      ["duplicated lines", numbers.code ? `${share.toFixed(1)} %` : "–", "copies", data.asked.includes("duplicate"), share > DUPLICATED_MAX ? `above ${DUPLICATED_MAX} %, a common limit` : ""],
+      ["duplicated lines of production code", numbers.production ? `${share.toFixed(1)} %` : "–", "copies", data.asked.includes("duplicate"), share > DUPLICATED_MAX ? `above ${DUPLICATED_MAX} %, a common limit` : ""],
       [inAll.cycles === 1 ? "import cycle" : "import cycles", comma(inAll.cycles), "directories", data.asked.includes("edge")],
       ...found.slice(0, 2).map(([severity, count]) => [`findings with severity ${severity}`, comma(count), "findings", true]),
       ...(found.length ? [] : [["findings", "0", "findings", data.asked.includes("diagnostic")]]),

@@ -8,6 +8,7 @@ from codebatch.cli.answers.headline import headline_lines
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.records import failure_lines
 from codebatch.cli.output.widths import fit_line, terminal_width
+from codebatch.model.analysis.language_groups import DATA_LANGUAGES
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery, displayed_restriction
 from codebatch.operations.runs.run_result import RunResult
@@ -15,7 +16,7 @@ from codebatch.query.answers.changes import read_changes
 
 _LANGUAGES_SHOWN_MAX = 4
 _FAILURES_SHOWN_MAX = 3
-_LANGUAGES_WITHOUT_CODE = ("binary", "text")
+_LANGUAGES_SHOWN_LAST = DATA_LANGUAGES | {"binary"}
 
 
 def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
@@ -50,7 +51,7 @@ def note_calls(context: CommandContext, result: RunResult) -> None:
 def _run_summary_line(result: RunResult) -> str:
     """Return a line about the run: files by language, duration, and the number of reused results."""
     languages = result.summary.languages
-    ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _LANGUAGES_WITHOUT_CODE, -pair[1], pair[0]))
+    ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _LANGUAGES_SHOWN_LAST, -pair[1], pair[0]))
     languages_shown = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN_MAX]]
     languages_shown += [f"{len(ranked) - _LANGUAGES_SHOWN_MAX:,} more"] if len(ranked) > _LANGUAGES_SHOWN_MAX else []
     restriction = f" in {', '.join(displayed_restriction(result.batch))}" if result.batch.about.paths else ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from codebatch.cli.output.tables import table_lines
 from codebatch.model.record import SEVERITIES
 from codebatch.model.task import JsonValue
@@ -105,20 +103,29 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
 
 
 def _language_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
-    """Yield a table of lines by language. The language with the most code comes first.
-
-    Languages beyond LANGUAGES_SHOWN_MAX share a row. The last row has the sums.
-    """
-    ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
-    rows = [(language, *_line_numbers([counts])) for language, counts in ranked[:LANGUAGES_SHOWN_MAX]]
-    if other_languages := ranked[LANGUAGES_SHOWN_MAX:]:
-        rows.append((f"{len(other_languages)} more", *_line_numbers(counts for _, counts in other_languages)))
-    rows.append(("total", *_line_numbers(lines.values())))
+    """Yield a table of lines by language: first code, then data formats and prose, each with a row of sums."""
+    code = {language: counts for language, counts in lines.items() if not counts.is_data}
+    data = {language: counts for language, counts in lines.items() if counts.is_data}
+    rows = [*_language_rows(code, "code"), *_language_rows(data, "data, text")]
     yield from table_lines(rows, ("language", "files", "code", "comment", "blank"))
 
 
+def _language_rows(lines: Mapping[str, LanguageLines], total: str) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of some languages, the one with the most lines first, and a row `total` with their sums.
+
+    Languages beyond LANGUAGES_SHOWN_MAX share a row.
+    """
+    ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
+    for language, counts in ranked[:LANGUAGES_SHOWN_MAX]:
+        yield language, *_line_numbers([counts])
+    if other_languages := ranked[LANGUAGES_SHOWN_MAX:]:
+        yield f"{len(other_languages)} more", *_line_numbers(counts for _, counts in other_languages)
+    if ranked:
+        yield f"total of {total}", *_line_numbers(lines.values())
+
+
 def _line_numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
-    return tuple(map(sum, zip(*map(msgspec.structs.astuple, lines), strict=True)))
+    return tuple(map(sum, zip(*((line.files, line.code, line.comment, line.blank) for line in lines), strict=True)))
 
 
 def failure_lines(displayed_failures: Iterable[JsonRecord], count: int) -> Iterator[str]:

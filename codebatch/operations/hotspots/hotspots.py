@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
-from codebatch.model.analysis.language_variants import unknown_languages, with_variants
+from codebatch.model.analysis.language_groups import unknown_languages, with_variants
 from codebatch.model.entry import PathMembers, path_fields
 from codebatch.model.task import JsonValue
 from codebatch.operations.queries.batch_query import Answer, BatchQuery

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing
-from codebatch.model.analysis.language_variants import LANGUAGE_VARIANTS
+from codebatch.model.analysis.language_groups import LANGUAGE_VARIANTS
 from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.text.quantities import count_text

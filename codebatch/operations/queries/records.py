@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 import msgspec
 
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.model.analysis.language_variants import unknown_languages
+from codebatch.model.analysis.language_groups import unknown_languages
 from codebatch.model.entry import Entry, path_row
 from codebatch.model.record import RECORD_KINDS, SEVERITIES, FileClass, ParseState
 from codebatch.model.record_counts import add_counts

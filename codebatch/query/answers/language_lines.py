@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from codebatch.model.analysis.language_groups import DATA_LANGUAGES
 from codebatch.query.answers.numbers import metric_task, read_file_metrics
 from codebatch.query.sources.records import BatchRecords
 
@@ -12,12 +13,13 @@ _LINE_METRICS = ("code", "comment", "blank")
 
 
 class LanguageLines(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of text files and lines in a language."""
+    """The numbers of text files and lines in a language. `is_data` is set for data formats and prose."""
 
     files: int
     code: int
     comment: int
     blank: int
+    is_data: bool
 
 
 def count_language_lines(records: BatchRecords) -> dict[str, LanguageLines] | None:
@@ -36,6 +38,8 @@ def count_language_lines(records: BatchRecords) -> dict[str, LanguageLines] | No
             for index, metric in enumerate(_LINE_METRICS, 1):
                 sums[index] += numbers[metric].get(file.path_bytes, 0)
     return {
-        language: LanguageLines(files=files, code=code, comment=comment, blank=blank)
+        language: LanguageLines(
+            files=files, code=code, comment=comment, blank=blank, is_data=language in DATA_LANGUAGES
+        )
         for language, (files, code, comment, blank) in sorted(sums_by_language.items())
     }

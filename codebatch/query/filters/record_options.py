@@ -11,7 +11,7 @@ from typing import TypedDict, TypeVar
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.model.analysis.language_variants import with_variants
+from codebatch.model.analysis.language_groups import with_variants
 from codebatch.model.record import RECORD_KINDS, Severity, SymbolType
 from codebatch.query.filters.arguments import refuse_unknown
 from codebatch.query.filters.filters import RecordFilter

@@ -54,6 +54,20 @@ def test_report_contains_the_findings_of_the_batch(ran: Ran) -> None:
     assert example == {"path": "caf\\xe9.py", "line": 1, "text": ["import sys"]}
 
 
+def test_numbers_of_a_report_keep_production_code_tests_and_data_apart(codebatch: CommandLine) -> None:
+    block = "".join(f"name_{line} = other_name_of_it({line})\n" for line in range(20))
+    for name in ("tests/test_a.py", "tests/test_b.py", "tests/test_c.py"):
+        write(codebatch.directory / name, block)
+    write(codebatch.directory / "a.py", "x = 1\n" * 40)
+    write(codebatch.directory / "locale/de.po", 'msgid "a"\nmsgstr "b"\n' * 50)
+    write(codebatch.directory / "data.json", "[\n1,\n2\n]\n")
+    codebatch("run", ".", "-q")
+    numbers = _data(codebatch("report", "-o", "-").stdout)["numbers"]
+    assert isinstance(numbers, dict)
+    assert (numbers["code"], numbers["production"], numbers["production_duplicated"]) == (100, 40, 0)
+    assert (numbers["languages"], numbers["left_out"]) == ({"python": 100}, {"data": [2, 104]})
+
+
 def test_report_rejects_invalid_targets(ran: Ran, tmp_path: Path) -> None:
     def notes_of_refusal(*words: str | Path) -> str:
         return ran.codebatch("report", "--store", ran.store, *words, status=2).notes

@@ -11,7 +11,7 @@ FILES = {
     "README.md": "# Shop\n\nTea.\n",
     "logo.bin": "\0\0",
 }
-_TWENTY_TWO = "py js c go rs java sh ts md json css html toml yaml rb php lua sql kt swift scala cs"
+_TWENTY_TWO = "py js c go rs java sh ts vim zig css html dart nim rb php lua sql kt swift scala cs"
 
 
 def _run(codebatch: CommandLine, *options: str) -> None:
@@ -20,14 +20,15 @@ def _run(codebatch: CommandLine, *options: str) -> None:
     codebatch("run", "tree", "-q", *options)
 
 
-def test_summary_starts_with_line_counts_by_language(codebatch: CommandLine) -> None:
+def test_summary_counts_the_lines_of_code_apart_from_data(codebatch: CommandLine) -> None:
     _run(codebatch)
-    assert codebatch("summary").lines[1:6] == [
-        "language    files  code  comment  blank",
-        "python          2     3        5      1",
-        "markdown        1     2        0      1",
-        "javascript      1     1        3      0",
-        "total           4     6        8      2",
+    assert codebatch("summary").lines[1:7] == [
+        "language             files  code  comment  blank",
+        "python                   2     3        5      1",
+        "javascript               1     1        3      0",
+        "total of code            3     4        8      1",
+        "markdown                 1     2        0      1",
+        "total of data, text      1     2        0      1",
     ]
 
 
@@ -35,9 +36,9 @@ def test_summary_json_has_line_counts_of_text_files_by_language(codebatch: Comma
     _run(codebatch)
     answer = codebatch("summary", "--json").json
     assert answer["lines"] == {
-        "javascript": {"files": 1, "code": 1, "comment": 3, "blank": 0},
-        "markdown": {"files": 1, "code": 2, "comment": 0, "blank": 1},
-        "python": {"files": 2, "code": 3, "comment": 5, "blank": 1},
+        "javascript": {"files": 1, "code": 1, "comment": 3, "blank": 0, "is_data": False},
+        "markdown": {"files": 1, "code": 2, "comment": 0, "blank": 1, "is_data": True},
+        "python": {"files": 2, "code": 3, "comment": 5, "blank": 1, "is_data": False},
     }
     assert answer["languages"] == {"binary": 1, "javascript": 1, "markdown": 1, "python": 2}
 
@@ -61,4 +62,4 @@ def test_summary_adds_up_languages_beyond_the_limit(codebatch: CommandLine) -> N
     lines = codebatch("summary").lines
     at = next(at for at, line in enumerate(lines) if line.startswith("2 more"))
     assert lines[at].split() == ["2", "more", "2", "4", "0", "0"]
-    assert lines[at + 1].split() == ["total", "22", "64", "0", "0"]
+    assert lines[at + 1].split() == ["total", "of", "code", "22", "64", "0", "0"]

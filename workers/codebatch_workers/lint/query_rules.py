@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from msgspec.structs import replace
 from tree_sitter import Node, Query, QueryError
 
-from codebatch.model.analysis.language_variants import with_variants
+from codebatch.model.analysis.language_groups import with_variants
 from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.language.languages import every_language, has_grammar, load_grammar

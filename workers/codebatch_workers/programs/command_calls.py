@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from codebatch.interchange.report_formats import read_report
 from codebatch.interchange.reports import ImportedFinding, ImportedReport, UnreadableReport
-from codebatch.model.analysis.language_variants import with_variants
+from codebatch.model.analysis.language_groups import with_variants
 from codebatch.model.analysis.report_formats import parse_report_format
 from codebatch.model.command_table import (
     EXIT_RECORDS,

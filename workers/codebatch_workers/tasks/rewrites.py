@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codebatch.model.analysis.language_variants import with_variants
+from codebatch.model.analysis.language_groups import with_variants
 from codebatch.model.record import Record
 from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
 from codebatch_workers.syntax.edited_files import EditedFile

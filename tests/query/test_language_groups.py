@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.model.analysis.language_variants import unknown_languages, with_variants
+from codebatch.model.analysis.language_groups import unknown_languages, with_variants
 
 
 def test_variants_follow_their_language_once() -> None:

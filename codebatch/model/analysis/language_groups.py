@@ -1,12 +1,20 @@
-"""Variants of languages: languages of their own, because they have other grammars, that users mean by another name.
+"""Groups of languages: variants that users mean by another name, and languages of data or prose.
 
-A user who names TypeScript means `.tsx` files too.
+Variants are languages of their own, because they have other grammars. A user who names TypeScript means `.tsx` files
+too. The lines of data formats and prose are not code. GitHub's linguist also calls them data and prose, except for
+query and schema languages, which people write like code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+DATA_LANGUAGES = frozenset(
+    "csv diff dtd gettext gitattributes gitignore gomod ini json json5 jsonc log markdown properties rst svg text toml "
+    "tsv xml yaml".split()
+)
+PROSE_LANGUAGES = frozenset(("markdown", "rst", "text"))
+"""The languages of DATA_LANGUAGES that are prose."""
 LANGUAGE_VARIANTS: Mapping[str, tuple[str, ...]] = {"bash": ("zsh",), "json": ("jsonc",), "typescript": ("tsx",)}
 
 
