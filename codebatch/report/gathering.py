@@ -9,12 +9,14 @@ from codebatch.model.analysis.language_groups import DATA_LANGUAGES, PROSE_LANGU
 from codebatch.model.record import FileClass
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.findings import RuleFindings
+from codebatch.query.answers.dependent_counts import DependentCounts, count_dependents
+from codebatch.query.answers.import_rules import UNRESOLVED_LANGUAGES
 from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.completeness import emitting_tasks
 from codebatch.query.fields import JsonRecord, record_path
 from codebatch.query.filters.filters import path_bytes
 
-_FILE_METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
+_FILE_METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "functions")
 _PRODUCTION_CLASSES: frozenset[FileClass] = frozenset(("text", "test", "example"))
 """Classes of files that are the project's own code."""
 PRODUCTION, TEST, VENDORED = range(3)
@@ -26,7 +28,8 @@ _PARTIAL_PARSE_STATES = ("partial", "errors")
 class FileSums:
     """The metrics of a file.
 
-    `key` is its path as bytes, and `path` its display form. `category` is PRODUCTION, TEST or VENDORED.
+    `key` is its path as bytes, and `path` its display form. `category` is PRODUCTION, TEST or VENDORED. If
+    `dependents_partial` is set, the file may have more dependents than were counted.
     """
 
     key: bytes
@@ -34,6 +37,7 @@ class FileSums:
     language: str
     category: int = PRODUCTION
     findings: int = 0
+    dependents_partial: bool = False
     metrics: dict[str, int] = field(default_factory=dict)
 
     def __getitem__(self, metric: str) -> int:
@@ -89,7 +93,12 @@ def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
         reason = own_reason if class_ in _PRODUCTION_CLASSES else class_
         files, lines = excluded_lines.get(reason, (0, 0))
         excluded_lines[reason] = files + 1, lines + _line_count(record)
-    for metric, values in read_file_metrics(records, _FILE_METRICS).items():
+    dependents = DependentCounts({}, are_minimums=False)
+    if "dependencies" in batch.tasks:
+        dependents = count_dependents(records)
+    for file in (*production.values(), *vendored.values()):
+        file.dependents_partial = dependents.are_minimums or file.language in UNRESOLVED_LANGUAGES
+    for metric, values in (*read_file_metrics(records, _FILE_METRICS).items(), ("dependents", dependents.by_path)):
         for key, value in values.items():
             sums = production.get(key) or vendored.get(key)
             if sums is not None:

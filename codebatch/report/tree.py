@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codebatch.query.answers.import_rules import UNRESOLVED_LANGUAGES
 from codebatch.report.contents import ReportTree
 from codebatch.report.gathering import PRODUCTION, FileSums
 from codebatch.report.limits import ReportLimits, cut_text
@@ -113,7 +112,7 @@ class _TreeRows:
         tree.categories.append(min((file.category for file in files), default=PRODUCTION))
         tree.hardest.append(max((file["max_cognitive"] for file in files), default=0))
         tree.dependents.append(max((file["dependents"] for file in files), default=0))
-        tree.partial.append(int(any(file.language in UNRESOLVED_LANGUAGES for file in files)))
+        tree.partial.append(int(any(file.dependents_partial for file in files)))
         if tree.changes is not None and self._changes is not None:
             tree.changes.append(sum(self._changes.get(file.key, 0) for file in files))
         return len(tree.names) - 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from codebatch.model.record import Edge, Record, Resolution
 from codebatch.operations.runs.indexing import build_index
 from codebatch.query.answers.dependencies import BatchImports, FileImport, find_cycles_in, find_dependents
+from codebatch.query.answers.dependent_counts import count_transitive_importers
 from codebatch.query.sources.records import BatchRecords
 from tests.index.batches import make_saying, make_store
 
@@ -33,6 +34,14 @@ def test_dependents_are_ordered_by_distance_without_repetition() -> None:
     assert dependents == [("b", 1, "a", 2), ("d", 1, "a", 1), ("c", 2, "b", 1)]
     assert find_dependents(_importers_function(imports), "e") == []
     assert [item.path for item in find_dependents(_importers_function(imports), "a", 1)] == ["b", "d"]
+
+
+@given(st.lists(st.tuples(_FILES, _FILES), max_size=30))
+def test_counts_of_all_files_equal_the_dependents_of_each(pairs: list[tuple[str, str]]) -> None:
+    imports = [FileImport(source, target, 1, "exact") for source, target in pairs]
+    counts = count_transitive_importers(imports)
+    for path in "abcdefgh":
+        assert counts.get(path, 0) == len(find_dependents(_importers_function(imports), path))
 
 
 def test_cycles_have_a_shortest_path_and_exclude_uncertain_imports() -> None:

@@ -63,11 +63,10 @@ def _rank_texts(overview: Overview) -> Iterator[str]:
         yield f"{count_text(numbers['duplicated_lines'], 'duplicated line')}"
     if "dependents" in numbers or overview.dependents_in_all:
         more = "+" if overview.dependents_partial else ""
-        in_all = (
-            "" if overview.dependents_in_all is None else f" ({overview.dependents_in_all:,}{more} including indirect)"
-        )
-        direct = numbers.get("dependents", 0)
-        yield f"{direct:,}+ dependents{in_all}" if more else f"{count_text(direct, 'dependent')}{in_all}"
+        direct = f"{numbers.get('dependents', 0):,}{more} direct"
+        count = overview.dependents_in_all
+        in_all = "" if count is None else f"{count:,}+ dependents" if more else count_text(count, "dependent")
+        yield f"{in_all}, {direct}" if in_all else f"{direct} dependents"
     elif overview.dependents_partial:
         yield "dependents unknown"
     if "cycle" in numbers:

@@ -97,8 +97,9 @@ def hotspots(
     Each PATH restricts the ranking to a file or to the files below a directory.
 
     The hotspot score is cognitive complexity x (1 + commits per year) x log2(2 + dependents). It is based on Tornhill's
-    hotspots: complexity times change frequency. Dependents are the files that depend on the file of the function.
-    Cognitive complexity measures how hard a function is to read: nested control flow counts more.
+    hotspots: complexity times change frequency. Dependents are the files that depend on the file of the function,
+    directly or indirectly, as in `codebatch impact`. Cognitive complexity measures how hard a function is to read:
+    nested control flow counts more.
 
     Commits per year are commits that changed a line of the function, as `git log -L` finds them. Merges do not count.
     The year ends with the newest commit.

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 DATA_LANGUAGES = frozenset(
-    "csv diff dtd gettext gitattributes gitignore gomod ini json json5 jsonc log markdown properties rst svg text toml "
-    "tsv xml yaml".split()
+    (
+        *("csv", "diff", "dtd", "gettext", "gitattributes", "gitignore", "gomod", "ini", "json"),
+        *("json5", "jsonc", "log", "markdown", "properties", "rst", "svg", "text", "toml", "tsv"),
+        *("xml", "yaml"),
+    )
 )
 PROSE_LANGUAGES = frozenset(("markdown", "rst", "text"))
 """The languages of DATA_LANGUAGES that are prose."""

@@ -25,6 +25,7 @@ from codebatch.model.analysis.language_groups import unknown_languages, with_var
 from codebatch.model.entry import PathMembers, path_fields
 from codebatch.model.task import JsonValue
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
+from codebatch.query.answers.dependent_counts import DependentCounts, count_dependents
 from codebatch.query.answers.function_lines import FunctionLocation
 from codebatch.query.answers.hotspot_ranking import FileFacts, HotspotBy, HotspotCandidate, HotspotRanking
 from codebatch.query.answers.import_rules import has_all_dependents
@@ -52,7 +53,6 @@ FUNCTION_RANKINGS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity"
 """Rankings of functions. All other rankings are of files."""
 _METRIC_BY_RANKING = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "code"}
 """Rankings whose name is not the name of the metric that they need, with this metric."""
-_DEPENDENTS_METRIC = "dependents"
 _FILE_METRICS_SHOWN = ("cognitive", "complexity", "code", "duplicated_lines")
 _ADDITIONAL_CANDIDATES = 20
 """Number of additional candidates to read. Some are excluded later, as doubtful or because they rarely changed."""
@@ -64,7 +64,7 @@ class Hotspot(PathMembers, frozen=True, kw_only=True):
     - `score`: the value that determines the rank.
     - `commits_per_year`: the number of commits that changed the function or file in the year before the newest commit,
       or None if unknown.
-    - `dependents`: the number of files that depend on the file, or None if unknown.
+    - `dependents`: the number of files that depend on the file, directly or indirectly, or None if unknown.
 
     For a function, only the metric that determines its rank is set. For a file, all metrics are set.
     """
@@ -135,8 +135,11 @@ def find_hotspots(
     history = read_churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.note)
+    dependents = _count_dependents(records)
     known = FileFacts(
-        history.changes, _count_dependents(records), None if everything else question.non_production_files
+        changes=history.changes,
+        dependents=None if dependents is None else dependents.by_path,
+        secondary_files=None if everything else question.non_production_files,
     )
     is_wanted = _path_predicate(records, path, languages)
     note, is_cut = history.note, history.is_cut
@@ -156,7 +159,7 @@ def find_hotspots(
             for row in best
         )
     result = Hotspots(
-        rows=_recount_dependents(records, rows),
+        rows=_mark_minimums(records, rows, are_minimums=dependents is not None and dependents.are_minimums),
         excluded=excluded,
         churn_note=note,
         is_history_cut=is_cut,
@@ -168,14 +171,13 @@ def find_hotspots(
     return Answer(question=question, result=result, completeness=answer_completeness)
 
 
-def _count_dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
+def _count_dependents(records: BatchRecords) -> DependentCounts | None:
     """Return the number of files that depend on each file. None if results of `dependencies` are missing."""
-    if "dependencies" not in records.task_names:
+    if "dependencies" not in records.task_names or records.batch.about.paths:
         return None
-
     if not tasks_completeness(records, records.plan.needed_for("dependencies")).is_complete:
         return None
-    return read_file_metrics(records, (_DEPENDENTS_METRIC,))[_DEPENDENTS_METRIC]
+    return count_dependents(records)
 
 
 _ExcludedCounts = dict[SecondaryCategory | Literal["doubtful"], int]
@@ -342,9 +344,11 @@ def _rank_files(
 ) -> tuple[tuple[Hotspot, ...], _ExcludedCounts]:
 
     by_metric = read_file_metrics(records, (*_FILE_METRICS_SHOWN, metric))
-    values = by_metric[metric]
+    values: Mapping[bytes, int] = by_metric[metric]
     if ranking.ranking_metric == "churn":
         values = {path: ranking.file_facts.change_count(path) or 0 for path in values}
+    elif ranking.ranking_metric == "dependents":
+        values = ranking.file_facts.dependents or {}
     for path, value in values.items():
         if value >= least and is_wanted(path):
             ranking.add(path, value)
@@ -358,18 +362,18 @@ def _rank_files(
     return rows, dict(Counter(category for _, category in excluded))
 
 
-def _recount_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
+def _mark_minimums(records: BatchRecords, rows: tuple[Hotspot, ...], *, are_minimums: bool) -> tuple[Hotspot, ...]:
     """Return the hotspots with corrected `dependents`.
 
-    Some files can be used without an import, so their number of dependents is only a lower bound. If this number is 0,
-    it is replaced with None. Otherwise `dependents_partial` is set.
+    If `are_minimums` is set, or a file can be used without an import, the number is only a lower bound. A lower bound
+    of 0 is replaced with None. Otherwise `dependents_partial` is set.
     """
     if "parse" not in records.task_names:
         return rows
     result = []
     for hotspot in rows:
         language = records.languages.get((hotspot.path or None, hotspot.path_b64 or None), "")
-        if hotspot.dependents is not None and not has_all_dependents(language):
+        if hotspot.dependents is not None and (are_minimums or not has_all_dependents(language)):
             unknown: dict[str, object] = {"dependents_partial": True} if hotspot.dependents else {"dependents": None}
             result.append(msgspec.structs.replace(hotspot, **unknown))
         else:

@@ -50,7 +50,7 @@ def test_inspect_shows_a_file_on_one_screen(analysed: CommandLine) -> None:
     lines = inspect(analysed, "app/core.py").lines
     assert lines[:4] == [
         "app/core.py  python  4 code lines  1 function",
-        "  complexity 1 (2nd of python), 1 dependent (2 including indirect)",
+        "  complexity 1 (2nd of python), 2 dependents, 1 direct",
         "  hardest   1 f:1",
         "  findings  1 error, 1 hint",
     ]

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.operations.api.store import open as open_store
+from codebatch.operations.hotspots.hotspots import find_hotspots
+from codebatch.query.answers import dependent_counts
 from tests.support.command_line import CommandLine, Ended, write
 from tests.support.git_repositories import NOW, git, make_repository
 
@@ -170,6 +173,25 @@ def test_hotspots_without_metrics_names_the_pipeline_to_run(codebatch: CommandLi
         "hint: run with: codebatch run --pipeline full\n" in codebatch("hotspots", "--by", "dependents", status=2).notes
     )
     assert codebatch("hotspots", "--json").json["rows"][0]["dependents"] is None
+
+
+def test_dependents_behind_a_barrel_equal_those_of_impact(
+    codebatch: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(codebatch.directory / "m" / "c.py", function_with_ifs("deep", 12))
+    write(codebatch.directory / "m" / "__init__.py", "from .c import deep\n")
+    for number in range(3):
+        write(codebatch.directory / f"u{number}.py", "from m import deep\n")
+    codebatch("run", ".", "-q")
+    for arguments in ((), ("--files",), ("--by", "dependents")):
+        assert codebatch("hotspots", *arguments, "--json").json["rows"][0]["dependents"] == 4
+    assert codebatch("impact", "m/c.py").lines[-1] == "4 dependents, 1 direct"
+    # In a large batch, only direct dependents are counted, and the number is marked as a minimum.
+    monkeypatch.setattr(dependent_counts, "_COUNTED_EDGES_MAX", 3)
+    (row,) = find_hotspots(
+        open_store(codebatch.directory / ".codebatch", project=codebatch.directory, note=pytest.fail).batch().question
+    ).result.rows
+    assert (row.dependents, row.dependents_partial) == (1, True)
 
 
 @pytest.fixture(scope="module")
