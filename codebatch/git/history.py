@@ -21,7 +21,7 @@ import msgspec
 
 from codebatch.git.patches import BLOB_PREFIX_BYTES, BlobPair, Hunk, blob_from_name, parse_patch
 from codebatch.git.repository import GitError, end_git, query_git, start_git
-from codebatch.system.clock import running_ns
+from codebatch.system.processes.process_timer import ProcessTimer
 
 YEAR_SECONDS = 365 * 24 * 60 * 60
 COMMITS_MAX = 100_000
@@ -119,11 +119,12 @@ class CommitReading(NamedTuple):
 class HunkReading(NamedTuple):
     """The hunks of each pair of versions. If `is_cut` is set, some of the requested pairs are missing.
 
-    If a pair has no hunks, its versions cannot be compared by lines.
+    If a pair has no hunks, its versions cannot be compared by lines. `seconds` is the time of the reading.
     """
 
     hunks: dict[BlobPair, tuple[Hunk, ...]]
     is_cut: bool
+    seconds: float
 
 
 def find_head(git: str, directory: bytes) -> HeadCommit:
@@ -185,7 +186,7 @@ def read_commits(
         git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=is_repository_top(directory)
     )[:-1]
     root = () if head.is_shallow else ("--root",)
-    reader = _ChangeReader(git, directory, prefix, root, running_ns() + round(seconds_max * 1e9), bytes_max)
+    reader = _ChangeReader(git, directory, prefix, root, seconds_max, bytes_max)
     changes: dict[bytes, tuple[FileVersionChange, ...]] = {}
     for start in range(0, len(commits), _COMMITS_PER_READ):
         advance(start, len(commits))
@@ -204,7 +205,7 @@ class _ChangeReader(msgspec.Struct):
     directory: bytes
     prefix: bytes
     root: tuple[str, ...]
-    end_ns: int
+    seconds_max: float
     bytes_max: int
     is_cut: bool = False
 
@@ -238,13 +239,14 @@ class _ChangeReader(msgspec.Struct):
             map(bytes.hex, names),
         )
         changes, last = _parse_raw(
-            output.iter_tokens(self.end_ns, self.bytes_max), self.prefix, has_renames=bool(renames)
+            output.iter_tokens(self.seconds_max, self.bytes_max), self.prefix, has_renames=bool(renames)
         )  # fmt: skip
         if output.status and renames:  # Rename detection reads files, which a partial clone may lack.
             return self._read_with_renames(names, "")
         if output.status:
             raise GitError(f"git ended with status {output.status}")
         self.bytes_max -= output.read_bytes
+        self.seconds_max -= output.seconds
         if output.is_cut:
             self.is_cut = True
             names = names[: names.index(last)] if last in changes else []  # The last commit may be incomplete.
@@ -264,7 +266,6 @@ def read_hunks(
 
     `commits_by_pair` maps each pair to the commit that created the new version, and the parent to compare with.
     """
-    end_ns = running_ns() + round(seconds_max * 1e9)
     compared = dict.fromkeys(commits_by_pair.values())
     arguments = (
         *_BIG_FILE_OPTIONS,
@@ -278,7 +279,7 @@ def read_hunks(
     )
     lines = (" ".join(name.hex() for name in each if name is not None) for each in compared)
     output = _DiffOutput(git, directory, (*arguments, *sorted(paths)), lines)
-    hunks = parse_patch(output.iter_line_blocks(end_ns, bytes_max))
+    hunks = parse_patch(output.iter_line_blocks(seconds_max, bytes_max))
     pairs: Iterable[BlobPair] = commits_by_pair
     if output.status:  # git failed because a version is missing. The last pair may be incomplete.
         hunks.pop(next(reversed(hunks), (b"", b"")), None)
@@ -287,7 +288,7 @@ def read_hunks(
         # later reading would stop at this pair.
         last = next(reversed(hunks), None)
         pairs = [each for each in commits_by_pair if each in hunks and each != last] or list(commits_by_pair)[:1]
-    return HunkReading({pair: tuple(hunks.get(pair, ())) for pair in pairs}, output.is_cut)
+    return HunkReading({pair: tuple(hunks.get(pair, ())) for pair in pairs}, output.is_cut, output.seconds)
 
 
 def read_committed_files(git: str, directory: bytes, head: HeadCommit, paths: Collection[bytes]) -> dict[bytes, bytes]:
@@ -315,7 +316,8 @@ def blob_hash_prefix(content: bytes, commit: str) -> bytes:
 class _DiffOutput:
     """The output of one `git diff-tree` process for several commits. It can be read only once, to its end.
 
-    `is_cut` is set if a limit of bytes or time was reached. `status` is the exit status of git.
+    `is_cut` is set if a limit of bytes or time was reached. `status` is the exit status of git, and `seconds` the time
+    that it took (ProcessTimer).
     """
 
     def __init__(self, git: str, directory: bytes, arguments: tuple[str | bytes, ...], lines: Iterable[str]) -> None:
@@ -323,25 +325,27 @@ class _DiffOutput:
         self.is_cut = False
         self.read_bytes = 0
         self.status = 0
+        self.seconds = 0.0
         is_top = is_repository_top(directory)
         with os.fdopen(os.memfd_create("commits"), "w+b") as commits_file:
             commits_file.writelines(line.encode("ascii") + b"\n" for line in lines)
             commits_file.seek(0)
             self._process = start_git(git, directory, arguments, is_top=is_top, input_descriptor=commits_file.fileno())
 
-    def iter_tokens(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+    def iter_tokens(self, seconds_max: float, bytes_max: int) -> Iterator[bytes]:
         """Yield the tokens of the output, which end with NUL."""
-        for block in self._iter_blocks(b"\0", end_ns, bytes_max):
+        for block in self._iter_blocks(b"\0", seconds_max, bytes_max):
             yield from block.split(b"\0")[:-1]
 
-    def iter_line_blocks(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+    def iter_line_blocks(self, seconds_max: float, bytes_max: int) -> Iterator[bytes]:
         """Yield blocks of whole lines."""
-        return self._iter_blocks(b"\n", end_ns, bytes_max)
+        return self._iter_blocks(b"\n", seconds_max, bytes_max)
 
-    def _iter_blocks(self, end: bytes, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+    def _iter_blocks(self, end: bytes, seconds_max: float, bytes_max: int) -> Iterator[bytes]:
         remaining: list[bytes] = []
+        timer = ProcessTimer(self._process.pid)
         try:
-            for data in _iter_output(self._process, end_ns):
+            for data in _iter_output(self._process, timer, seconds_max):
                 self.read_bytes += len(data or b"")
                 if data is None or self.read_bytes > bytes_max:
                     self.is_cut = True
@@ -353,6 +357,7 @@ class _DiffOutput:
                 remaining.append(tail)
             self.status = self._process.wait()
         finally:
+            self.seconds = timer.seconds()
             end_git(self._process)
 
 
@@ -386,7 +391,7 @@ def _parse_raw(
     return changes, commit
 
 
-def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[bytes | None]:
+def _iter_output(process: subprocess.Popen[bytes], timer: ProcessTimer, seconds_max: float) -> Iterator[bytes | None]:
     """Yield blocks of the output of git. If the time is up, yield None and stop.
 
     Standard error is read too, because git would block if that pipe were full.
@@ -397,12 +402,11 @@ def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[byte
         selector.register(process.stdout, selectors.EVENT_READ)
         selector.register(process.stderr, selectors.EVENT_READ)
         while selector.get_map():
-            remaining_ns = end_ns - running_ns()
-            ready = selector.select(max(remaining_ns, 0) / 1e9)
-            if remaining_ns <= 0 or not ready:
+            remaining = seconds_max - timer.seconds()
+            if remaining <= 0:
                 yield None
                 return
-            for key, _ in ready:
+            for key, _ in selector.select(remaining):
                 data = os.read(key.fd, _READ_BYTES)
                 if not data:
                     selector.unregister(key.fileobj)

@@ -23,8 +23,8 @@ from collections.abc import Mapping
 import msgspec
 
 from codebatch.model.entry import display_path
-from codebatch.system.clock import running_ns
 from codebatch.system.processes.proc import waits_for_fifo
+from codebatch.system.processes.process_timer import ProcessTimer
 
 GIT_MEMORY_BYTES_MAX = 4 << 30
 """Limit of git's memory in bytes, not counting mapped files.
@@ -257,16 +257,17 @@ def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes,
 
     If git begins to wait for a FIFO, raises GitBlockedError soon afterwards.
     """
-    output, errors = _wait_and_read(process, running_ns() + round(seconds * 1e9))
+    output, errors = _wait_and_read(process, seconds)
     if process.returncode != 0:
         raise GitError(first_error_line(errors) or f"git ended with status {process.returncode}")
     return output, errors
 
 
-def _wait_and_read(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
+def _wait_and_read(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
     """Wait until a process ends. Return its output and warnings. Raises GitSilent or GitBlockedError."""
+    timer = ProcessTimer(process.pid)
     while True:
-        remaining = max(0.0, (end_ns - running_ns()) / 1e9)
+        remaining = max(0.0, seconds - timer.seconds())
         try:
             return process.communicate(timeout=min(remaining, _POLL_SECONDS))
         except subprocess.TimeoutExpired as error:

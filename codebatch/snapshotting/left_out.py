@@ -24,12 +24,10 @@ from codebatch.snapshotting.roots import SourceRoots, store_below
 from codebatch.snapshotting.selection import READ_FLAGS, SelectionRules, SourceRules, is_result_file, path_and_parents
 from codebatch.snapshotting.walk import GitIgnore, is_git_directory, work_tree_around
 from codebatch.snapshotting.worktrees import LinkedWorktrees
-from codebatch.system.clock import running_ns
 
 SEARCHED_FILES_MAX = 20_000
 SEARCHED_BYTES_MAX = 256 << 20
-SEARCH_SECONDS_MAX = 3.0
-"""Maximum number, total size and time of the files that are searched. Further files are only counted."""
+"""Maximum number and total size of the files that are searched. Further files are only counted."""
 COUNTED_FILES_MAX = 200_000
 """Maximum number of files that are counted. After this number, the search ends."""
 _CHUNK_BYTES = 1 << 20
@@ -102,7 +100,6 @@ class _LeftOutSearch:
         self._store = store_below(base, store_root)
         self._worktrees = LinkedWorktrees(base)
         self._bytes_left = SEARCHED_BYTES_MAX
-        self._deadline_ns = running_ns() + round(SEARCH_SECONDS_MAX * 1e9)
 
     def iter_matches(self, tops: Collection[bytes]) -> Iterator[bytes]:
         """Yield the files below some directories in which a word occurs."""
@@ -162,7 +159,7 @@ class _LeftOutSearch:
 
     def _contains_word(self, path: bytes) -> bool:
         """Return whether a word occurs in a file. If it is not searched, count it as unsearched and return False."""
-        if self.searched >= SEARCHED_FILES_MAX or running_ns() > self._deadline_ns:
+        if self.searched >= SEARCHED_FILES_MAX:
             self.unsearched += 1
             return False
         try:

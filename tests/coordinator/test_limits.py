@@ -20,6 +20,8 @@ from codebatch.store.batches.batch_directory import BatchDir, BatchFile
 from codebatch.store.batches.holders import HolderFile, new_holder_id
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import HostBoot, this_host
+from codebatch.system.processes import process_timer
+from codebatch.system.processes.process_timer import ProcessTimer, processor_wait_ns
 from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, ProgressCell, WorkerStep
 from codebatch.system.stopwatch import StateStopwatch
 
@@ -125,6 +127,52 @@ def test_torn_messages_of_equal_length_are_distinguished() -> None:
         guard.enforce_limits([cast("WorkerProcess", worker)])
         assert not killed_for or now > 17
     assert killed_for[0] == INVALID_MESSAGES
+
+
+@pytest.mark.parametrize(
+    ("wait_share", "killed_at"),
+    [
+        (0.0, 31),  # Nothing waits for a processor: the step ends after its limit.
+        (0.5, 60),  # Half of the time is spent in waits.
+        (2.0, None),  # A process with more waits than time has its limit twenty times.
+    ],
+)
+def test_waits_for_a_processor_do_not_count_for_the_limit(wait_share: float, killed_at: int | None) -> None:
+    killed: list[int] = []
+    now = 0
+    worker = SimpleNamespace(id=1, buffer=MessageBuffer(), killed_for="", process=SimpleNamespace(pid=7))
+    worker.step = lambda: WorkerStep(5, 0, 0, 0, 0, 1, PHASE_ITEM)
+    worker.kill_overdue = lambda: killed.append(now)
+    guard = ResourceGuard(
+        ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1 << 40),
+        lambda pid: 10**15 + round(wait_share * now * 1e9) if pid == 7 else 0,
+    )
+    for now in range(100):
+        guard.begin_turn(float(now))
+        guard.enforce_limits([cast("WorkerProcess", worker)])
+    assert (killed[0] if killed else None) == killed_at
+
+
+def test_timer_counts_time_without_waits_for_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = {"now": 5.0, "waited": 3.0, "own": 7.0}
+    monkeypatch.setattr(process_timer, "running_ns", lambda: round(clock["now"] * 1e9))
+    monkeypatch.setattr(
+        process_timer,
+        "processor_wait_ns",
+        lambda pid: round(clock["own" if pid == os.getpid() else "waited"] * 1e9),
+    )
+    timer = ProcessTimer(1)
+    clock.update(now=15.0, waited=6.0, own=9.0)
+    assert timer.seconds() == pytest.approx(10.0 - 3.0 - 2.0)
+    clock.update(now=15.0, waited=0.0, own=7.0)  # The process has ended.
+    assert timer.seconds() == pytest.approx(10.0)
+    clock.update(now=25.0, waited=99.0)
+    assert timer.seconds() == pytest.approx(20.0 / 20)
+
+
+def test_wait_for_a_processor_is_read_from_the_kernel() -> None:
+    assert processor_wait_ns(os.getpid()) >= 0
+    assert processor_wait_ns(2**30) == 0
 
 
 def test_workers_share_the_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:

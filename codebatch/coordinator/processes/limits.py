@@ -6,7 +6,7 @@ The module also detects stuck processes on this machine, and processes on other 
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.host import is_this_machine
 from codebatch.system.processes.memory import available_memory, oom_kills, resident_bytes
+from codebatch.system.processes.process_timer import counted_seconds, processor_wait_ns
 from codebatch.system.processes.progress_cell import PHASE_PROJECT, ProgressCell, WorkerStep
 from codebatch.system.stopwatch import StateStopwatch
 
@@ -71,8 +72,11 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
 class ResourceGuard:
     """Enforces the limits of workers, determines why they died, and detects stuck and silent holders of leases."""
 
-    def __init__(self, limits: ResourceLimits) -> None:
+    def __init__(self, limits: ResourceLimits, wait_ns: Callable[[int], int] = processor_wait_ns) -> None:
+        """`wait_ns` returns for how long a process has waited for a processor."""
         self._limits = limits
+        self._processor_wait_ns = wait_ns
+        self._first_waits: dict[WorkerId, tuple[int, int]] = {}
         self._now = 0.0
         self._working: StateStopwatch[WorkerId] = StateStopwatch()
         self._waiting: StateStopwatch[HolderId] = StateStopwatch()
@@ -98,11 +102,23 @@ class ResourceGuard:
             step = worker.step()
             if step is None or step.items is None or worker.killed_for:
                 continue
-            if self._working.seconds_in_state(worker.id, step.since_ns) > self._limits.seconds_for(step):
+            passed = self._working.seconds_in_state(worker.id, step.since_ns)
+            if passed and self._counted_seconds(worker, step, passed) > self._limits.seconds_for(step):
                 worker.kill_overdue()
         if self._now >= self._memory_looked_at + MEMORY_TICK_SECONDS:
             self._memory_looked_at = self._now
             self._enforce_memory({worker.process.pid: worker for worker in workers})
+
+    def _counted_seconds(self, worker: WorkerProcess, step: WorkerStep, passed: float) -> float:
+        """Return how many of the seconds that a worker has spent in a step count (system/processes/process_timer.py).
+
+        The waits for a processor are those since the step was first observed.
+        """
+        waited_ns = self._processor_wait_ns(worker.process.pid)
+        first = self._first_waits.get(worker.id)
+        if first is None or first[0] != step.since_ns:
+            first = self._first_waits[worker.id] = (step.since_ns, waited_ns)
+        return counted_seconds(passed, (waited_ns - first[1]) / 1e9)
 
     def death_reason(self, worker: WorkerProcess, death: WorkerDeath) -> tuple[FailureReason, bool]:
         """Return the reason for a worker's death, and whether another process killed it.

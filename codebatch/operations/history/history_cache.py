@@ -38,7 +38,6 @@ from codebatch.operations.history.function_history import (
 from codebatch.store import layout
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.cache_files import read_cached, write_cached
-from codebatch.system.clock import running_ns
 
 __all__ = ["CommitHistory", "GitError", "find_history", "find_newest"]
 
@@ -75,7 +74,7 @@ class CommitHistory:
     ) -> None:
         """Load the cache and read new commits. Raises GitError."""
         self._report_phase = report_phase
-        self._remaining_ns = round(HISTORY_SECONDS_MAX * 1e9)
+        self._remaining_seconds = HISTORY_SECONDS_MAX
         self._compared = 0
         self._store = store
         self._directory = directory
@@ -126,19 +125,18 @@ class CommitHistory:
             counting = count_changes(
                 commits, hunks, functions, is_whole=self.is_complete, merges_ahead=merges_ahead
             )  # fmt: skip
-            if not counting.missing or self._remaining_ns <= 0:
+            if not counting.missing or self._remaining_seconds <= 0:
                 return counting.counts, bool(counting.missing)
             self._report_phase("comparing versions", self._compared, self._compared + len(counting.missing), "versions")
-            began_ns = running_ns()
             read = read_hunks(
-                _require_git(), self._directory, counting.missing, paths, seconds_max=self._remaining_ns / 1e9
+                _require_git(), self._directory, counting.missing, paths, seconds_max=self._remaining_seconds
             )
-            self._remaining_ns -= running_ns() - began_ns
+            self._remaining_seconds -= read.seconds
             self._hunks |= read.hunks
             self._is_saved = False
             self._compared += len(read.hunks)
             if read.is_cut:
-                self._remaining_ns = 0
+                self._remaining_seconds = 0.0
             merges_ahead *= 2
 
     def read_committed(self, paths: Collection[bytes]) -> dict[bytes, bytes]:

@@ -18,8 +18,8 @@ from typing import Generic, NoReturn, TypeVar
 
 import msgspec
 
-from codebatch.system.clock import running_ns
 from codebatch.system.files.os_errors import translating_start_errors
+from codebatch.system.processes.process_timer import ProcessTimer
 from codebatch.system.processes.processes import describe_end, die_with_parent, is_dead_child
 
 A = TypeVar("A")
@@ -136,9 +136,9 @@ class WorkerFork(Generic[A]):
 
     def read(self, seconds: float | None = None) -> bytes | ForkException | ForkFailure:
         """Wait for the next result and return it in encoded form. If there is none, return the reason."""
-        deadline = None if seconds is None else running_ns() + round(seconds * 1e9)
+        timer = None if seconds is None else ProcessTimer(self._pid)
         while (frame := self._next_frame()) is None:
-            if deadline is not None and running_ns() > deadline:
+            if timer is not None and seconds is not None and timer.seconds() > seconds:
                 return ForkFailure(f"it took longer than {seconds:g} s")
             is_dead = self._is_dead()  # Test this before reading. So if the fork is dead, all its output is read.
             if not self._receive_bytes(0.0 if is_dead else _POLL_SECONDS) and is_dead:

@@ -16,6 +16,7 @@ from typing import IO
 
 from codebatch.model.program_call import ProgramCall, ProgramEnd, ProgramFailed
 from codebatch.system.clock import running_ns
+from codebatch.system.processes.process_timer import ProcessTimer
 from codebatch.system.processes.processes import has_ended
 
 _PIECE_BYTES = 1 << 16
@@ -65,7 +66,7 @@ def run_program(call: ProgramCall) -> ProgramEnd:
         if call.file_bytes_max is not None and sys.platform == "linux":
             with contextlib.suppress(OSError, ValueError):  # It ended, has more rights, or a lower limit already.
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (call.file_bytes_max, call.file_bytes_max))
-        output, error_output = _exchange_data(process, call, running_ns() + call.seconds_max * 1e9)
+        output, error_output = _exchange_data(process, call)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -77,7 +78,7 @@ def run_program(call: ProgramCall) -> ProgramEnd:
     return ProgramEnd(process.returncode, output, error_output)
 
 
-def _exchange_data(process: subprocess.Popen[bytes], call: ProgramCall, end_ns: float) -> tuple[bytes, bytes]:
+def _exchange_data(process: subprocess.Popen[bytes], call: ProgramCall) -> tuple[bytes, bytes]:
     """Write the input to the program.
 
     After the program has ended, return its standard output and the end of its standard error.
@@ -86,6 +87,7 @@ def _exchange_data(process: subprocess.Popen[bytes], call: ProgramCall, end_ns: 
     assert process.stderr is not None
     output, error_output = bytearray(), bytearray()
     unwritten = memoryview(call.input)
+    timer = ProcessTimer(process.pid)
     with selectors.DefaultSelector() as selector:
         _register_pipes(selector, process)
         ended_ns: int | None = None
@@ -95,7 +97,7 @@ def _exchange_data(process: subprocess.Popen[bytes], call: ProgramCall, end_ns: 
                 ended_ns = running_ns()
             if ended_ns is not None and running_ns() > ended_ns + _DRAIN_SECONDS * 1e9:
                 break
-            if running_ns() > end_ns:
+            if timer.seconds() > call.seconds_max:
                 raise _overdue_error(call, error_output)
             for key, _ in selector.select(_DRAIN_SECONDS / 2):
                 if process.stdin is not None and key.fileobj is process.stdin:
@@ -109,7 +111,7 @@ def _exchange_data(process: subprocess.Popen[bytes], call: ProgramCall, end_ns: 
                     del error_output[:-_TAIL_BYTES]
     poll_seconds = 0.0005
     while not has_ended(process):
-        if running_ns() > end_ns:
+        if timer.seconds() > call.seconds_max:
             raise _overdue_error(call, error_output)
         time.sleep(poll_seconds)
         poll_seconds = min(2 * poll_seconds, _POLL_SECONDS_MAX)

@@ -167,7 +167,6 @@ def test_files_beyond_the_limits_are_counted(codebatch: CommandLine, monkeypatch
         for limit, value, doubt in (
             ("SEARCHED_FILES_MAX", 2, "none, but 4 ignored files were not searched"),
             ("SEARCHED_BYTES_MAX", 130, "none, but 3 ignored files were not searched"),
-            ("SEARCH_SECONDS_MAX", -1.0, "none, but 6 ignored files were not searched"),
         ):
             with monkeypatch.context() as changed:
                 changed.setattr(left_out, limit, value)
