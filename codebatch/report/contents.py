@@ -189,12 +189,15 @@ class ReportTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of entries that the page shows only in part, or omits.
 
     It omits duplicate blocks that occur only in tests, functions in tests and in vendored or generated code, and hints.
+    A `bound` is `at most ` if the number is an upper bound, otherwise empty.
     """
 
     functions: int
     functions_left_out: int
     copies: int
+    copies_bound: str = ""
     copies_left_out: int
+    copies_left_out_bound: str = ""
     cycles: int
     rules: int
     hints: int

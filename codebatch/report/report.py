@@ -14,7 +14,7 @@ from codebatch.operations.api.batch import Batch
 from codebatch.operations.hotspots.churn import FileChurn, read_churn
 from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
 from codebatch.operations.queries.batch_query import Answer, displayed_restriction
-from codebatch.operations.queries.duplicates import DuplicateBlocks
+from codebatch.operations.queries.duplicates import NO_DUPLICATES, DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.query.answers.dependencies import Cycle, FileImport
 from codebatch.query.completeness import Completeness, tasks_completeness
@@ -100,8 +100,8 @@ def _make_contents(
     text = limits.text
     files = list(inputs.files.production.values())
     rules = inputs.findings.rules if inputs.findings else ()
-    blocks = inputs.copies.blocks if inputs.copies else ()
-    copies = [make_copied_block(item, excerpts, limits) for item in blocks[: limits.copies]]
+    duplicates = inputs.copies or NO_DUPLICATES
+    copies = [make_copied_block(item, excerpts, limits) for item in duplicates.blocks[: limits.copies]]
     shown_rules = [make_report_rule(item, excerpts, limits) for item in rules[: limits.rules]]
     names = (display_path(os.path.basename(source.rstrip(b"/"))) or "/" for source in about.sources)
     return ReportContents(
@@ -130,8 +130,10 @@ def _make_contents(
         in_all=ReportTotals(
             functions=sum(item["functions"] for item in files),
             functions_left_out=sum(inputs.hotspots.excluded.values()) if inputs.hotspots else 0,
-            copies=inputs.copies.count if inputs.copies else 0,
-            copies_left_out=inputs.copies.excluded if inputs.copies else 0,
+            copies=duplicates.count,
+            copies_bound="at most " * duplicates.count_is_upper_bound,
+            copies_left_out=duplicates.excluded,
+            copies_left_out_bound="at most " * duplicates.excluded_is_upper_bound,
             cycles=len(inputs.cycles),
             rules=len(rules),
             hints=inputs.findings.hints_hidden if inputs.findings else 0,

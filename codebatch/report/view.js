@@ -135,7 +135,7 @@
     return el("div", {}, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
       el("table", { class: kind }, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads)), body)), more);
   };
-  const topOf = (part, whole, noun, order) => (part < whole ? `Top ${comma(part)} of ${countOf(whole, noun)} by ${order}` : `${countOf(whole, noun)} by ${order}`);
+  const topOf = (part, whole, noun, order, bound = "") => (part < whole ? `Top ${comma(part)} of ${bound}${countOf(whole, noun)} by ${order}` : `${countOf(whole, noun)} by ${order}`);
 
   // A chart in which one spot at a time has the focus, and arrow keys go to the next one in their direction.
 
@@ -476,7 +476,7 @@
   const drawCopies = () => {
     const part = section("copies", "Duplicate blocks", "Identical code in several locations, ignoring comments and blank lines. Change one copy and you must change the others.");
     if (!data.copies.length) return part.append(none(data.asked.includes("duplicate") ? "No duplicate blocks were found" : "The pipeline of this batch does not look for duplicate blocks"));
-    part.append(el("p", {}, `${topOf(data.copies.length, inAll.copies, "block", "size")}.${inAll.copies_left_out ? ` Not listed: ${countOf(inAll.copies_left_out, "block")} that occur only in tests or in vendored code.` : ""}`));
+    part.append(el("p", {}, `${topOf(data.copies.length, inAll.copies, "block", "size", inAll.copies_bound)}.${inAll.copies_left_out ? ` Not listed: ${inAll.copies_left_out_bound}${countOf(inAll.copies_left_out, "block")} that occur only in tests or in vendored code.` : ""}`));
     const drawn = data.copies.map((copied, place) => {
       const places = [...copied.shown.map((each) => [each.path, each.line]), ...copied.others];
       const [one, other] = places.map(([path, line]) => `${shown(path)}:${line}`);
@@ -566,7 +566,7 @@
     const states = Object.entries(STATES).map(([state, word]) => `${comma(since.states[state] || 0)} ${word}`);
     const beside = [["moved", "moved"], ["changed", "changed"], ["suppressed", "suppressed"], ["removed", "in removed files"], ["not_comparable", "not comparable"], ["unchanged", "unchanged"]]
       .filter(([state]) => since.states[state]).map(([state, word]) => `${comma(since.states[state])} ${word}`);
-    const part = section("since", "Changes", `Compared with ${shown(since.batch_id)} of ${since.made_at}. Findings: ${states.join(", ")}${beside.length ? `; also ${beside.join(", ")}` : ""}.`);
+    const part = section("since", "Changes", `Compared with ${shown(since.batch_id)} of ${since.made_at}. Findings without hints: ${states.join(", ")}${beside.length ? `; also ${beside.join(", ")}` : ""}.`);
     const severityOf = (each) => el("span", { class: `severity ${SEVERITIES.includes(each.severity) ? each.severity : "hint"}` }, shown(each.severity));
     const placeOf = (each) => broken(`${shown(each.path)}:${each.line}`);
     if (since.findings.length) {

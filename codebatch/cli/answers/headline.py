@@ -105,7 +105,7 @@ def _headline_sections(headline: Headline, question: BatchQuery, width: int | No
             7 if free else 4,
         ),
         _Section(
-            f"Duplicate blocks ({headline.duplicates_count:,})",
+            f"Duplicate blocks ({'at most ' * headline.duplicates_count_is_upper_bound}{headline.duplicates_count:,})",
             headline.duplicates_count,
             DUPLICATES_COMMAND,
             _duplicate_lines(headline.duplicates, width),

@@ -94,10 +94,13 @@ def duplicates(
     answer = batch.copies(least=least, first=show or 1, limit=blocks_max, path=paths_restriction, everything=everything)
     blocks = answer.result
     if show is not None and not blocks.blocks and answer.completeness.is_complete:
-        raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {blocks.count:,}")
+        raise InvalidInput(
+            f"duplicate block {show:,} does not exist", hint=f"blocks found: {_at_most(blocks)}{blocks.count:,}"
+        )
     if blocks.excluded:
         secondary_noun = "test, vendored or generated files"
-        hidden = count_text(blocks.excluded, "duplicate block")
+        bound = "at most " * blocks.excluded_is_upper_bound
+        hidden = f"{bound}{count_text(blocks.excluded, 'duplicate block')}"
         context.note(f"hidden: {hidden} with fewer than two locations outside {secondary_noun}; to show all, use --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(blocks)}
@@ -112,8 +115,13 @@ def duplicates(
     lines = list(_duplicates_lines(batch, blocks, is_alone=show is not None))
     status = emit_formatted(context, answer, partial(context.print, None, lines), if_none=if_none)
     if show is None and len(blocks.blocks) < blocks.count:
-        context.note(f"{blocks.count - len(blocks.blocks):,} more; show them with --limit {blocks.count}")
+        more = f"{_at_most(blocks)}{blocks.count - len(blocks.blocks):,} more"
+        context.note(f"{more}; show them with --limit {blocks.count}")
     return status
+
+
+def _at_most(blocks: DuplicateBlocks) -> str:
+    return "at most " * blocks.count_is_upper_bound
 
 
 _COLUMNS = ("number", "lines", "copies", "path", "line", "end_line")

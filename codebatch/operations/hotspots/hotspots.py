@@ -139,7 +139,7 @@ def find_hotspots(
     known = FileFacts(
         changes=history.changes,
         dependents=None if dependents is None else dependents.by_path,
-        secondary_files=None if everything else question.non_production_files,
+        secondary_files=None if everything else question.secondary_files,
     )
     is_wanted = _path_predicate(records, path, languages)
     note, is_cut = history.note, history.is_cut

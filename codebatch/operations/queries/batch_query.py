@@ -81,6 +81,17 @@ class BatchQuery:
             self._secondary_files = SecondaryFiles(secondary_categories(self.records.files))
         return self._secondary_files
 
+    @property
+    def secondary_files(self) -> SecondaryFiles:
+        """The files that rankings leave out: the non-production files, or none if the project has only such files.
+
+        Raises StoreCorrupt.
+        """
+        from codebatch.query.secondary_files import SecondaryFiles
+        from codebatch.query.sources.parsed_files import file_states
+
+        return self.non_production_files if file_states(self.records.files).plain else SecondaryFiles({})
+
     @cached_property
     def catalogue(self) -> TaskCatalogue:
         """The catalogue of the installed tasks.

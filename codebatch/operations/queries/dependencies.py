@@ -18,7 +18,6 @@ from codebatch.query.answers.import_rules import LANGUAGES_WITH_IMPLICIT_IMPORTS
 from codebatch.query.completeness import tasks_completeness
 from codebatch.query.filters.arguments import refuse_numbers_below_one
 from codebatch.query.filters.paths import PathFilter, PathPatterns
-from codebatch.query.sources.parsed_files import file_states
 from codebatch.query.sources.records import BatchRecords
 
 
@@ -140,9 +139,7 @@ def list_relevant_cycles(question: BatchQuery) -> list[Cycle]:
     If the project consists only of such files, all cycles are returned. Raises InvalidInput or StoreCorrupt.
     """
     cycles = find_cycles(question.records)
-    if not cycles or not file_states(question.records.files).plain:
-        return cycles
-    secondary = question.non_production_files
+    secondary = question.secondary_files
     return [
         cycle
         for cycle in cycles

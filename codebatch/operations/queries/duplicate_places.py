@@ -74,7 +74,8 @@ def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> l
         return list(blocks)
     files = _CodeReader(question)
     heads: defaultdict[bytes, list[DuplicateBlock]] = defaultdict(list)
-    for block in incomplete:
+    # The blocks of a file follow each other, so it is read once.
+    for block in sorted(incomplete, key=lambda block: block.complete_locations[0].path_bytes):
         first, *_ = block.complete_locations
         code = files.read(first.path_bytes)
         start = bisect_left(code.numbers, first.line)
@@ -197,7 +198,10 @@ def _iter_places(
     Occurrences of the same block do not overlap.
     """
     ends: dict[str, int] = {}
+    first_lines = {head.partition(b"\n")[0] for head in heads}
     for start in range(len(code.lines) - _LINES_MIN + 1):
+        if code.lines[start] not in first_lines:
+            continue
         for block in heads.get(code.block_head(start), ()):
             if start >= ends.get(block.group, 0) and code.block_group(start, block.lines) == block.group:
                 ends[block.group] = end = start + block.lines

@@ -24,25 +24,37 @@ from codebatch.query.completeness import tasks_completeness
 from codebatch.query.filters.arguments import refuse_numbers_below_one
 from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.missing_tasks import task_not_run_error
+from codebatch.query.secondary_files import SecondaryFiles
 
 PLACES_WITH_SOURCE_MAX = 2
 SOURCE_LINES_SHOWN_MAX = 200
 _ADDITIONAL_BLOCKS = 10
 """Number of blocks to read beyond the requested number. Some blocks may turn out to be parts of others."""
+_GROUPS_COMPLETED_MAX = 1_000
+"""Maximum number of groups of a batch for which blocks are counted exactly, whatever the limit of the list.
+
+Before blocks are counted, all their locations must be found, which reads all files with duplicate blocks.
+"""
 
 
 class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
     """Duplicate blocks, the longest first.
 
-    `count` is the number of all blocks, listed or not. If a limit cut the list, `count` can be too high, because it may
-    include unlisted blocks that are parts of longer blocks.
+    `count` is the number of all blocks, listed or not. `excluded` counts the blocks with fewer than two locations
+    outside of tests and of vendored, generated or minified files.
 
-    `excluded` counts blocks that occur only in tests or in vendored, generated or minified files.
+    If a number is an upper bound, it also counts blocks that are parts of longer blocks. This can happen if the batch
+    has more than 1,000 groups of equal code.
     """
 
     blocks: tuple[DuplicateBlock, ...]
     count: int
+    count_is_upper_bound: bool = False
     excluded: int
+    excluded_is_upper_bound: bool = False
+
+
+NO_DUPLICATES = DuplicateBlocks(blocks=(), count=0, excluded=0)
 
 
 def find_copies(
@@ -62,24 +74,71 @@ def find_copies(
     """
     refuse_numbers_below_one(limit=limit, least=least, first=first)
     end = None if limit is None else first - 1 + limit
-    number = None if end is None else end + _ADDITIONAL_BLOCKS
-    while True:
-        best = _longest_blocks(question, least=least, number=number, path=path, everything=everything)
-        blocks = best.blocks()
-        joined = join_blocks(complete_places(question, blocks))
-        if end is None or number is None or len(joined) >= end or len(blocks) < number:
-            break
-        number *= 4
+    secondary = None if everything else question.secondary_files
+
+    def collect(number: int | None) -> LongestBlocks:
+        return _longest_blocks(question, secondary, least=least, number=number, path=path)
+
+    best = collect(None if end is None else max(end + _ADDITIONAL_BLOCKS, _GROUPS_COMPLETED_MAX))
+    if len(best.relevant_groups) + best.excluded_count <= _GROUPS_COMPLETED_MAX:
+        found = _count_exactly(question, best, secondary)
+    elif end is None:
+        joined = join_blocks(complete_places(question, best.blocks()))
+        found = DuplicateBlocks(
+            blocks=tuple(joined),
+            count=len(joined),
+            excluded=best.excluded_count,
+            excluded_is_upper_bound=bool(best.excluded_count),
+        )
+    else:
+        found = _count_roughly(question, collect, best, end)
     records = question.records
     needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
     answer_completeness = tasks_completeness(records, needed, lacks_files=bool(question.batch.about.paths))
-    count = len(best.relevant_groups) - (len(blocks) - len(joined))
-    duplicates = DuplicateBlocks(blocks=tuple(joined[first - 1 : end]), count=count, excluded=best.excluded_count)
-    return Answer(question=question, result=duplicates, completeness=answer_completeness)
+    listed = msgspec.structs.replace(found, blocks=found.blocks[first - 1 : end])
+    return Answer(question=question, result=listed, completeness=answer_completeness)
+
+
+def _count_exactly(question: BatchQuery, best: LongestBlocks, secondary: SecondaryFiles | None) -> DuplicateBlocks:
+    """Return all relevant blocks. Blocks that are parts of longer ones are joined before they are counted."""
+    complete = complete_places(question, best.blocks(has_excluded=True))
+    relevant = best.relevant_groups
+    joined = join_blocks(block for block in complete if block.group in relevant)
+    excluded = 0
+    if best.excluded_count and secondary is not None:
+        for block in join_blocks(complete):
+            excluded += sum(secondary.category_of(place.path_bytes) is None for place in block.locations) < 2
+    return DuplicateBlocks(blocks=tuple(joined), count=len(joined), excluded=excluded)
+
+
+def _count_roughly(
+    question: BatchQuery, collect: Callable[[int | None], LongestBlocks], best: LongestBlocks, end: int
+) -> DuplicateBlocks:
+    """Return at least `end` of the relevant blocks, if there are as many. Only these blocks are joined."""
+    groups, number = len(best.relevant_groups), end + _ADDITIONAL_BLOCKS
+    while True:
+        blocks = best.blocks()[:number]
+        joined = join_blocks(complete_places(question, blocks))
+        if len(joined) >= end or number >= groups:
+            break
+        number *= 4
+        best = collect(max(number, _GROUPS_COMPLETED_MAX))
+    return DuplicateBlocks(
+        blocks=tuple(joined),
+        count=groups - (len(blocks) - len(joined)),
+        count_is_upper_bound=number < groups,
+        excluded=best.excluded_count,
+        excluded_is_upper_bound=bool(best.excluded_count),
+    )
 
 
 def _longest_blocks(
-    question: BatchQuery, *, least: int = 1, number: int | None, path: PathPatterns = "", everything: bool = False
+    question: BatchQuery,
+    secondary: SecondaryFiles | None,
+    *,
+    least: int = 1,
+    number: int | None,
+    path: PathPatterns = "",
 ) -> LongestBlocks:
     """Return a collector with the longest blocks, with only those locations that records have.
 
@@ -88,7 +147,6 @@ def _longest_blocks(
     records = question.records
     if "duplicates" not in records.task_names:
         raise task_not_run_error("the batch did not run the task duplicates", ("duplicates",))
-    secondary = None if everything else question.non_production_files
     best = LongestBlocks(
         number,
         PathFilter(path).matches if path else lambda _: True,
@@ -195,12 +253,16 @@ class LongestBlocks:
             if len(most_lines) != number or lines >= most_lines[0]:
                 records_by_group.setdefault(group, []).append(record)
 
-    def blocks(self) -> list[DuplicateBlock]:
-        """Return the blocks: those with the most lines first, then those with the most copies, then by location."""
+    def blocks(self, *, has_excluded: bool = False) -> list[DuplicateBlock]:
+        """Return the blocks: those with the most lines first, then those with the most copies, then by location.
+
+        With `has_excluded`, the requested blocks that are not relevant are included.
+        """
+        accepted = (_RELEVANT_FLAGS, _REQUESTED_FLAG) if has_excluded else (_RELEVANT_FLAGS,)
         blocks = (
             _make_block(group, records)
             for group, records in self._records_by_group.items()
-            if self._group_flags[group] == _RELEVANT_FLAGS
+            if self._group_flags[group] in accepted
         )
         return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_location(block)))[: self._number]
 

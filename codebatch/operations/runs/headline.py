@@ -12,7 +12,7 @@ from codebatch.operations.hotspots.hotspots import Hotspot, find_hotspots
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.dependencies import list_relevant_cycles
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
-from codebatch.operations.queries.duplicates import DuplicateBlocks, find_copies
+from codebatch.operations.queries.duplicates import NO_DUPLICATES, find_copies
 from codebatch.operations.queries.findings import RuleFindings, group_by_rule
 from codebatch.query.answers.dependencies import Cycle
 from codebatch.query.filters.filters import RecordFilter
@@ -52,6 +52,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     hotspots: tuple[Hotspot, ...] = ()
     duplicates: tuple[DuplicateBlock, ...] = ()
     duplicates_count: int = 0
+    duplicates_count_is_upper_bound: bool = False
     cycles: tuple[Cycle, ...] = ()
     cycles_count: int = 0
     partially_parsed: int = 0
@@ -67,19 +68,15 @@ def make_headline(question: BatchQuery) -> Headline:
     included.
     """
     records = question.records
-    secondary, states = question.non_production_files, file_states(records.files)
-
-    def is_secondary(path: bytes) -> bool:
-        return states.plain > 0 and secondary.category_of(path) is not None
-
+    states = file_states(records.files)
     likely_bugs = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUG_SEVERITIES)
-    bugs = group_by_rule(records.iter_by_path(records.task_names, likely_bugs), secondary)
+    bugs = group_by_rule(records.iter_by_path(records.task_names, likely_bugs), question.non_production_files)
     severities = add_counts(map(records.counts, records.task_names)).severities
-    copies = DuplicateBlocks(blocks=(), count=0, excluded=0)
+    copies = NO_DUPLICATES
     if "duplicates" in records.task_names:
-        copies = find_copies(question, limit=_DUPLICATES_READ_MAX, everything=not states.plain).result
+        copies = find_copies(question, limit=_DUPLICATES_READ_MAX).result
     cycles = list_relevant_cycles(question) if "dependencies" in records.task_names else []
-    hard_functions, history_note = _find_hard_functions(question, everything=not states.plain)
+    hard_functions, history_note = _find_hard_functions(question)
     return Headline(
         findings=tuple(
             msgspec.structs.replace(rule, findings=rule.findings[:ROWS_PER_SECTION_MAX])
@@ -95,6 +92,7 @@ def make_headline(question: BatchQuery) -> Headline:
         history_note=history_note,
         duplicates=tuple(_one_for_each_pair(copies.blocks)[:ROWS_PER_SECTION_MAX]),
         duplicates_count=copies.count,
+        duplicates_count_is_upper_bound=copies.count_is_upper_bound,
         cycles=tuple(cycles[:ROWS_PER_SECTION_MAX]),
         cycles_count=len(cycles),
         partially_parsed=states.partial,
@@ -103,18 +101,16 @@ def make_headline(question: BatchQuery) -> Headline:
     )
 
 
-def _find_hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
+def _find_hard_functions(question: BatchQuery) -> tuple[tuple[Hotspot, ...], str]:
     """Return the functions that are complex and often changed, and a note about missing git history.
 
     If no language of the batch has cognitive complexity, return the functions with the highest cyclomatic complexity.
     """
     if "analyze" not in question.records.task_names:
         return (), ""
-    ranking = find_hotspots(question, least=COMPLEXITY_MIN, limit=ROWS_PER_SECTION_MAX, everything=everything).result
+    ranking = find_hotspots(question, least=COMPLEXITY_MIN, limit=ROWS_PER_SECTION_MAX).result
     if not (ranking.rows or ranking.excluded):
-        ranking = find_hotspots(
-            question, "complexity", least=COMPLEXITY_MIN, limit=ROWS_PER_SECTION_MAX, everything=everything
-        ).result
+        ranking = find_hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=ROWS_PER_SECTION_MAX).result
     return ranking.rows, ranking.churn_note if ranking.is_history_cut else ""
 
 
