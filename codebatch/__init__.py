@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         Fingerprints,
         Metric,
         Names,
+        Omission,
         Symbol,
     )
     from codebatch.operations.api.batch import Batch
@@ -168,6 +169,7 @@ __all__ = [
     "NothingLeft",
     "NothingToDo",
     "ObjectMissing",
+    "Omission",
     "Overview",
     "Records",
     "RunResult",
@@ -220,7 +222,7 @@ _EXPORTED_NAMES = {
         "UnsafeStoreLocation UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
     ),
     "interchange.findings": "Export",
-    "model.record": "Ast Diagnostic Duplicate Edge Failure File FileChange Fingerprints Metric Names Symbol",
+    "model.record": "Ast Diagnostic Duplicate Edge Failure File FileChange Fingerprints Metric Names Omission Symbol",
     "operations.api.batch": "Batch",
     "operations.api.record_queries": "Records",
     "operations.api.store": "open Store",

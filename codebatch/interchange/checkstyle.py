@@ -17,7 +17,17 @@ from xml.parsers import expat
 
 from codebatch.interchange.findings import Export, ExportedFinding, sort_by_location
 from codebatch.interchange.locations import path_text
-from codebatch.interchange.reports import REPORTED_FINDINGS_MAX, ImportedFinding, ImportedReport, UnreadableReport
+from codebatch.interchange.reports import (
+    NO_MESSAGE,
+    REPORTED_FINDINGS_MAX,
+    ImportedFinding,
+    ImportedReport,
+    UnreadableReport,
+    UnreadText,
+    sample_text,
+    to_location_number,
+    unknown_line,
+)
 from codebatch.model.record import SEVERITIES, Severity
 
 NAMESPACE = "urn:codebatch:checkstyle"
@@ -88,7 +98,9 @@ def read_checkstyle(data: bytes) -> ImportedReport:
         raise UnreadableReport(str(error)) from error
     except (LookupError, ValueError) as error:  # The encoding is unknown, or not an encoding of bytes.
         raise error if isinstance(error, UnreadableReport) else UnreadableReport(str(error)) from error
-    return ImportedReport(handler.findings, dismissed=handler.dismissed, has_failed=handler.has_failed)
+    return ImportedReport(
+        handler.findings, dismissed=handler.dismissed, has_failed=handler.has_failed, unread=handler.unread
+    )
 
 
 def _refuse_doctype(*_: object) -> None:
@@ -104,6 +116,13 @@ class _CheckstyleHandler:
         self.has_failed = False
         self._depth = 0
         self._path = ""
+        self._unread = 0
+        self._unread_name = ""
+
+    @property
+    def unread(self) -> UnreadText:
+        """The elements of other names."""
+        return UnreadText(self._unread, (f"<{sample_text(self._unread_name)}>",) if self._unread else ())
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element: collect a finding, or the path of a file. Raises UnreadableReport."""
@@ -124,8 +143,11 @@ class _CheckstyleHandler:
                 self.findings.append(_convert_error(self._path, attributes))
             case "exception":
                 self.has_failed = True
-            case _:
+            case "checkstyle":
                 pass
+            case _:
+                self._unread += 1
+                self._unread_name = self._unread_name or name
 
     def end_element(self, name: str) -> None:
         """Handle the end of an element: leave the file to which the next findings belong."""
@@ -141,19 +163,19 @@ def _convert_error(path: str, attributes: dict[str, str]) -> ImportedFinding:
     level = extension("level")
     severity = next((name for name in SEVERITIES if name == level), None)
     code = extension("code")
+    word = attributes.get("severity", "")
+    replaced = unknown_line(attributes.get("line")) if "message" in attributes else NO_MESSAGE
+    if word and severity is None and word not in _READ_SEVERITIES:
+        replaced = f"severity {sample_text(word)!r}"
     return ImportedFinding(
         paths=(path,) if path else (),
         message=attributes.get("message", ""),
-        severity=severity or _READ_SEVERITIES.get(attributes.get("severity", ""), "warning"),
+        severity=severity or _READ_SEVERITIES.get(word, "warning"),
         code=attributes.get("source", "") if code is None else code,
         tool=extension("tool") or "",
-        line=_line_or_column(attributes.get("line")),
-        column=_line_or_column(attributes.get("column")),
-        end_line=_line_or_column(extension("end-line")),
-        end_column=_line_or_column(extension("end-column")),
+        line=to_location_number(attributes.get("line")),
+        column=to_location_number(attributes.get("column")),
+        end_line=to_location_number(extension("end-line")),
+        end_column=to_location_number(extension("end-column")),
+        replaced=replaced,
     )
-
-
-def _line_or_column(text: str | None) -> int:
-    """Return the integer in a text. Return 0 if the text is None, is not a number, or has more than nine digits."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,23 +1,28 @@
 """Findings in lines of text: the format of gcc, which many programs print, and regular expressions of users.
 
-Lines with more than LINE_BYTES_MAX bytes are ignored, and color codes are removed. Bytes that are not UTF-8 are kept in
-paths and replaced in other texts.
+Lines with more than LINE_BYTES_MAX bytes are not read, and color codes are removed. Bytes that are not UTF-8 are kept
+in paths and replaced in other texts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 
+from codebatch.interchange.banner_lines import is_banner_line
 from codebatch.interchange.reports import (
+    SAMPLES_MAX,
     SEVERITY_BY_WORD,
     ImportedFinding,
     ImportedReport,
+    SeverityWords,
     UnreadableReport,
+    UnreadText,
     as_utf8,
     limit_findings,
-    merge_severities,
+    sample_text,
     to_location_number,
+    unknown_line,
 )
 from codebatch.model.analysis.report_formats import PatternFormat, compile_pattern
 from codebatch.model.record import Severity
@@ -39,10 +44,11 @@ _GCC_CODE = re.compile(r"(?P<message>.*\S)\s+\[(?P<code>[^][\s]+)\]")
 def read_gcc(data: bytes, default_severity: Severity = "warning") -> ImportedReport:
     """Read lines `path:line:column: severity: message [code]`, of which column, severity and code are optional.
 
-    Other lines are ignored. Columns count code points. Raises UnreadableReport.
+    Columns count code points. Raises UnreadableReport.
     """
-    matches = filter(None, map(_GCC_LINE.fullmatch, _iter_lines(data)))
-    return ImportedReport(list(limit_findings(_convert_gcc(match, default_severity) for match in matches)))
+    lines = _split_lines(data)
+    matches = [_GCC_LINE.fullmatch(line) if is_short else None for line, is_short in lines]
+    return _make_report(lines, matches, lambda match: _convert_gcc(match, default_severity))
 
 
 def _convert_gcc(match: re.Match[str], default_severity: Severity) -> ImportedFinding:
@@ -66,26 +72,27 @@ def _convert_gcc(match: re.Match[str], default_severity: Severity) -> ImportedFi
 
 
 def read_pattern(form: PatternFormat, data: bytes, default_severity: Severity = "warning") -> ImportedReport:
-    """Read the lines that contain a match of the pattern. Other lines are ignored.
+    """Read the lines that contain a match of the pattern.
 
     Raises UnreadableReport, also if matching takes too much CPU time: more than MATCH_SECONDS_MAX, plus 10 µs for each
     line.
     """
-    severities = merge_severities(form.severities)
+    severities = SeverityWords(form.severities, default_severity)
     search = compile_pattern(form.pattern).search
-    lines = list(_iter_lines(data))
+    lines = _split_lines(data)
     try:
         with cpu_time_limit(MATCH_SECONDS_MAX + len(lines) * _MATCH_SECONDS_PER_LINE):
-            matches = [match for line in lines if (match := search(line)) is not None]
+            matches = [search(line) if is_short else None for line, is_short in lines]
     except MatchTimeout as error:
         raise UnreadableReport("`pattern` took too much CPU time: simplify the regular expression") from error
 
     def convert(match: re.Match[str]) -> ImportedFinding:
         groups = {name: text or "" for name, text in match.groupdict().items()}
+        severity, unknown_severity = severities.find(groups.get("severity", ""))
         return ImportedFinding(
             paths=(_path(groups["path"]),) if groups["path"] else (),
             message=_text(groups["message"]),
-            severity=severities.get(groups.get("severity", "").lower(), default_severity),
+            severity=severity,
             code=_text(groups.get("code", "")),
             tool=_text(groups.get("tool", "")),
             line=to_location_number(groups["line"], form.first_line),
@@ -93,20 +100,51 @@ def read_pattern(form: PatternFormat, data: bytes, default_severity: Severity = 
             end_line=to_location_number(groups.get("end_line"), form.first_line),
             end_column=to_location_number(groups.get("end_column"), form.first_column),
             unit=form.column_unit,
+            replaced=unknown_severity or unknown_line(groups["line"]),
         )
 
-    return ImportedReport(list(limit_findings(map(convert, matches))))
+    return _make_report(lines, matches, convert)
 
 
-def _iter_lines(data: bytes) -> Iterator[str]:
-    """Yield the lines of a report. Raises UnreadableReport for invalid UTF-16."""
+_Line = tuple[str, bool]
+"""A line, and whether it is short enough to be read."""
+
+
+def _make_report(
+    lines: Sequence[_Line],
+    matches: Sequence[re.Match[str] | None],
+    convert: Callable[[re.Match[str]], ImportedFinding],
+) -> ImportedReport:
+    """Return the findings in the lines with a match, and the lines that may report a problem in another way."""
+    findings = limit_findings(convert(match) for match in matches if match is not None)
+    unread: list[str] = []
+    count = 0
+    other_text = ""
+    follows_finding = False
+    for index, ((line, _), match) in enumerate(zip(lines, matches, strict=True)):
+        if match is not None:
+            follows_finding = True
+        elif line.strip():
+            other_text = other_text or sample_text(line)
+            next_line = lines[index + 1][0] if index + 1 < len(lines) else ""
+            if not is_banner_line(line, next_line, follows_finding=follows_finding):
+                follows_finding = False
+                count += 1
+                if len(unread) < SAMPLES_MAX:
+                    unread.append(sample_text(line))
+    return ImportedReport(list(findings), unread=UnreadText(count, tuple(unread)), other_text=other_text)
+
+
+def _split_lines(data: bytes) -> list[_Line]:
+    """Return the lines of a report, which may end with CR or LF. Raises UnreadableReport for invalid UTF-16."""
     try:
         data = strip_color_codes(as_utf8(data))
     except ValueError as error:
         raise UnreadableReport(str(error)) from error
-    for line in data.split(b"\n"):
-        if len(line) <= LINE_BYTES_MAX:
-            yield line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    return [
+        (line[: LINE_BYTES_MAX + 1].decode("utf-8", "surrogateescape"), len(line) <= LINE_BYTES_MAX) for line in lines
+    ]
 
 
 def _path(text: str) -> str | bytes:

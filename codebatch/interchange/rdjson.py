@@ -15,6 +15,7 @@ import msgspec
 from codebatch.interchange.findings import Export, ExportedFinding, sort_by_location
 from codebatch.interchange.locations import path_text
 from codebatch.interchange.reports import (
+    NO_MESSAGE,
     ImportedFinding,
     ImportedReport,
     WholeNumber,
@@ -22,6 +23,7 @@ from codebatch.interchange.reports import (
     decode_report,
     int_or_zero,
     limit_findings,
+    sample_text,
 )
 from codebatch.model.record import Diagnostic, Severity
 
@@ -34,6 +36,7 @@ _READ_SEVERITIES: dict[str | int, Severity] = {
     2: "warning",
     3: "info",
 }
+_KNOWN_SEVERITIES = ("", "UNKNOWN_SEVERITY", *_READ_SEVERITIES)
 _TOOLS_COUNTING_CHARACTERS = ("ruff",)
 """Programs that write columns in code points, although the format requires bytes."""
 # Number of code points in a part of a line. For each part of a line, the byte offset is cached.
@@ -100,7 +103,7 @@ def _diagnostic_row(outgoing: ExportedFinding, lines: Sequence[bytes] | None) ->
     diagnostic = outgoing.diagnostic
     span = _diagnostic_range(diagnostic, lines) if diagnostic.line >= 1 else None
     return _RdjsonDiagnostic(
-        message=diagnostic.message,
+        message=diagnostic.message or "",
         location=_RdjsonLocation(path=path_text(outgoing.path), range=span),
         severity=_WRITTEN_SEVERITIES[diagnostic.severity],
         source=_RdjsonSource(name=diagnostic.tool),
@@ -181,7 +184,11 @@ def _convert_diagnostic(diagnostic: _RdjsonDiagnostic, result: _RdjsonResult) ->
     location = diagnostic.location or _RdjsonLocation()
     range_ = location.range or _RdjsonRange()
     start, end = range_.start or _RdjsonPosition(), range_.end or _RdjsonPosition()
-    severity = _READ_SEVERITIES.get(diagnostic.severity or result.severity or "", "warning")
+    word = diagnostic.severity or result.severity or ""
+    severity = _READ_SEVERITIES.get(word, "warning")
+    replaced = NO_MESSAGE if diagnostic.message is None else ""
+    if word not in _KNOWN_SEVERITIES:
+        replaced = f"severity {sample_text(str(word))!r}"
     # The format has no member for hints, so codebatch writes a hint in this way.
     if severity == "info" and diagnostic.original_output == "hint":
         severity = "hint"
@@ -197,4 +204,5 @@ def _convert_diagnostic(diagnostic: _RdjsonDiagnostic, result: _RdjsonResult) ->
         end_line=int_or_zero(end.line),
         end_column=int_or_zero(end.column),
         unit="characters" if writer in _TOOLS_COUNTING_CHARACTERS else "utf-8",
+        replaced=replaced,
     )

@@ -17,6 +17,7 @@ from msgspec import UNSET, Raw, UnsetType
 from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings
 from codebatch.interchange.locations import path_uri
 from codebatch.interchange.reports import (
+    NO_MESSAGE,
     ImportedFinding,
     ImportedReport,
     ImportedSpan,
@@ -24,6 +25,7 @@ from codebatch.interchange.reports import (
     decode_report,
     int_or_zero,
     limit_findings,
+    sample_text,
 )
 from codebatch.interchange.sarif_log import (
     ArtifactLocation,
@@ -193,12 +195,15 @@ def read_sarif(data: bytes) -> ImportedReport:
     log = decode_report(data, _decoder)
     if not (log.version or "").startswith(_VERSION_PREFIX):
         raise UnreadableReport(f"its version is {log.version!r}; only 2.1.0 is supported")
-    readings = [_RunReader(run) for run in log.runs or () if run is not None]
+    if log.runs is None:
+        raise UnreadableReport("it has no `runs`")
+    readings = [_RunReader(run) for run in log.runs if run is not None]
     findings = list(limit_findings(finding for reading in readings for finding in reading.iter_reported()))
     return ImportedReport(
         findings,
         dismissed=sum(reading.dismissed for reading in readings),
         has_failed=any(reading.has_failed for reading in readings),
+        other_text=next((f"a run of {reading.tool} without `results`" for reading in readings if reading.is_empty), ""),
     )
 
 
@@ -210,8 +215,9 @@ class _RunReader:
             raise UnreadableReport("its results are in other files, which is not supported")
         self._run = run
         self._rules = RuleResolver(run)
-        self._tool = self._rules.driver.name or ""
-        counts_characters = run.column_kind is None and self._tool in _TOOLS_COUNTING_CHARACTERS
+        self.tool = self._rules.driver.name or ""
+        self.is_empty = run.results is None
+        counts_characters = run.column_kind is None and self.tool in _TOOLS_COUNTING_CHARACTERS
         self._unit: ColumnUnit = "characters" if counts_characters else _COLUMN_UNITS.get(run.column_kind, "utf-16")
         self.dismissed = 0
         self.has_failed = any(
@@ -233,12 +239,14 @@ class _RunReader:
         location = next(filter(None, result.locations or ()), ResultLocation())
         physical_location = location.physical_location or PhysicalLocation()
         region = physical_location.region or FileRegion()
+        severity, unknown_level = self._result_severity(result, rule)
+        message = message_text(result.message or SarifMessage(), rule)
         return ImportedFinding(
             paths=self._result_paths(physical_location.artifact_location),
-            message=message_text(result.message or SarifMessage(), rule),
-            severity=self._result_severity(result, rule),
+            message=message,
+            severity=severity,
             code=result.rule_id or (result.rule and result.rule.id) or rule.rule.id or "",
-            tool=self._tool,
+            tool=self.tool,
             line=int_or_zero(region.start_line),
             column=int_or_zero(region.start_column),
             end_line=int_or_zero(region.end_line),
@@ -246,10 +254,11 @@ class _RunReader:
             unit=self._unit,
             is_uri=True,
             span=_region_span(region),
+            replaced=unknown_level or ("" if message else NO_MESSAGE),
         )
 
-    def _result_severity(self, result: SarifResult, rule: ResolvedRule) -> Severity:
-        """Return the severity of a result.
+    def _result_severity(self, result: SarifResult, rule: ResolvedRule) -> tuple[Severity, str]:
+        """Return the severity of a result, and a description of its level if the level is unknown.
 
         It is the level of the result itself, otherwise the level of its rule, otherwise a severity in the properties of
         its rule.
@@ -257,15 +266,16 @@ class _RunReader:
         own_severity = _text_property(result.properties.severity) if result.properties is not None else ""
         # SARIF has no member for hints, so codebatch writes a hint in this way.
         if own_severity == "hint" and result.level == "note":
-            return "hint"
+            return "hint", ""
         if result.level is None and result.kind not in (None, "fail"):
-            return "info"
+            return "info", ""
         level = result.level or self._rules.configured_level(result, rule)
         if level is not None:
-            return _SEVERITY_BY_LEVEL.get(level, "warning")
+            severity = _SEVERITY_BY_LEVEL.get(level)
+            return severity or "warning", "" if severity else f"level {sample_text(level)!r}"
         bag = rule.rule.properties or PropertyBag()
         problem = _SEVERITY_BY_PROBLEM.get(_text_property(bag.problem))
-        return problem or _score_severity(_text_property(bag.security)) or "warning"
+        return problem or _score_severity(_text_property(bag.security)) or "warning", ""
 
     def _result_paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
         """Return the URI of a file, resolved against its base URI.

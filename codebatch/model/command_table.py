@@ -54,6 +54,7 @@ class CommandTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     - `optional`: if the program is missing, the task is left out.
     - `seconds_max`: the time limit of a call.
     - `tool` and `severity`: for findings that have none.
+    - `ignore`: texts of lines that report no problem, and of messages without a file. `*` means any text.
 
     Raises ValueError for invalid values.
     """
@@ -75,6 +76,7 @@ class CommandTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     seconds_max: float | None = None
     tool: str = ""
     severity: Severity = "warning"
+    ignore: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.command or not all(self.command) or any("\0" in argument for argument in self.command):
@@ -222,13 +224,9 @@ TaskLocation = CustomTaskLocation | CommandTaskLocation | RewriteTaskLocation
 
 
 class CallTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about calls, which the journal keeps: the number of files, and of findings that were left out.
-
-    A finding is left out if it is not at an existing place of a file of its call.
-    """
+    """Facts about calls, which the journal keeps: the number of selected files."""
 
     files: int = 0
-    left_out: int = 0
 
 
 class CommandConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

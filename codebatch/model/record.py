@@ -47,6 +47,8 @@ CommandReason = Literal[
     "exit", "signal", "timeout", "memory", "stall", "start", "check", "conflict", "interrupted", "limited", "unbegun"
 ]
 
+OmittedPart = Literal["lines", "findings", "values"]
+
 EdgeType = Literal["imports", "inherits", "calls", "depends"]
 
 # Certainty of an import's target: the language's rule names the file; one file matches; several match; none matches.
@@ -293,7 +295,37 @@ class Duplicate(BaseRecord, frozen=True, kw_only=True, tag="duplicate"):
     cell_line: int | UnsetType = UNSET
 
 
-Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast | FileChange | Fingerprints | Duplicate | Names
+class Omission(BaseRecord, frozen=True, kw_only=True, tag="omission"):
+    """A part of the output of a program that is in no finding of its task, or not as the program wrote it.
+
+    `count` is the number of such lines, findings or values, and `sample` the text of the first one. If the output names
+    no file, the record belongs to a file of the call.
+
+    - `part` is `lines`: lines that are not in the format of the task and may report problems.
+    - `findings`: findings that are not at a place in a file of the call.
+    - `values`: values of findings that are unknown, such as a severity. The findings have a default instead.
+    """
+
+    task: str
+    part: OmittedPart
+    count: int
+    sample: str
+
+
+Record = (
+    File
+    | Diagnostic
+    | Metric
+    | Symbol
+    | Edge
+    | Failure
+    | Ast
+    | FileChange
+    | Fingerprints
+    | Duplicate
+    | Names
+    | Omission
+)
 RECORD_TYPES: tuple[type[Record], ...] = (
     File,
     Diagnostic,
@@ -306,6 +338,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Fingerprints,
     Duplicate,
     Names,
+    Omission,
 )
 TAG_BY_TYPE: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for type_ in RECORD_TYPES}
 RECORD_KINDS: tuple[str, ...] = tuple(TAG_BY_TYPE.values())

@@ -229,7 +229,7 @@ def command_declaration(name: str, location: CommandTaskLocation, parse: TaskDec
         summary=f"findings of {os.path.basename(location.table.command[0])}",
         implementation=f"codebatch_workers.tasks.command:create_{scope}_task",
         sources=("codebatch.errors", "codebatch.interchange", "codebatch.model"),
-        records=("diagnostic",),
+        records=("diagnostic", "omission"),
         scope=scope,
         config=CommandConfig,
         tools=tuple(tool for tool in parse.tools if tool != "ruff"),

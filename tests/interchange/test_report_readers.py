@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 
 from codebatch.interchange import lines, reports
 from codebatch.interchange.report_formats import read_report
-from codebatch.interchange.reports import LOCATION_NUMBER_MAX, ImportedFinding, ImportedReport, UnreadableReport
+from codebatch.interchange.reports import (
+    LOCATION_NUMBER_MAX,
+    ImportedFinding,
+    UnreadableReport,
+    UnreadText,
+)
 from codebatch.model.analysis.report_formats import (
     POINTER_CHARACTERS_MAX,
     REPORT_FORMAT_NAMES,
@@ -183,8 +188,10 @@ def rows(findings: Sequence[ImportedFinding]) -> list[Row]:
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_output_of_a_linter_is_read(name: str) -> None:
     form, path, expected = OUTPUTS[name]
-    findings = read_report(form, (GOLDEN / name).read_bytes()).findings
-    assert rows(findings) == expected
+    report = read_report(form, (GOLDEN / name).read_bytes())
+    findings = report.findings
+    assert (rows(findings), report.unread) == (expected, UnreadText())
+    assert {finding.replaced for finding in findings} == {""}
     assert {finding.paths for finding in findings} == {(path,)}
     assert all(finding.message for finding in findings)
     assert {finding.unit for finding in findings} == {"characters" if isinstance(form, str) else form.column_unit}
@@ -241,12 +248,15 @@ GCC_LINES: dict[bytes, ImportedFinding | None] = {
 def test_line_in_the_format_of_gcc(line: bytes) -> None:
     expected = GCC_LINES[line]
     report = read_report("gcc", line, default_severity="hint")
-    assert report == ImportedReport([] if expected is None else [expected])
+    assert report.findings == ([] if expected is None else [expected])
+    assert report.unread.parts == (expected is None)
 
 
 def test_other_lines_are_ignored() -> None:
     data = b"In file included from b.h:3,\n                 from a.c:1:\na:1: m\n    1 | x ? y:1: z\n\nFound 1 error\n"
-    assert read_report("gcc", data).findings == [found(severity="warning")]
+    report = read_report("gcc", data)
+    assert report.findings == [found(severity="warning")]
+    assert (report.unread.parts, report.other_text) == (0, "In file included from b.h:3,")
 
 
 def test_pattern_finds_a_match_anywhere_in_a_line() -> None:
@@ -282,7 +292,9 @@ def test_many_lines_have_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_slow_pattern_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MATCH_SECONDS_MAX", 0.3)
     form = PatternFormat(pattern="(?P<path>(a+)+)(?P<line>b)(?P<message>c)")
-    assert read_report(form, b"aaabc").findings == [found(paths=("aaa",), line=0, message="c", severity="warning")]
+    assert read_report(form, b"aaabc").findings == [
+        found(paths=("aaa",), line=0, message="c", severity="warning", replaced="line 'b'")
+    ]
     with pytest.raises(UnreadableReport, match="`pattern` took too much CPU time"):
         read_report(form, b"a" * 100)
 
@@ -293,6 +305,7 @@ def json_format(**members: str) -> JsonFormat:
 
 NESTED = json_format(items="/r/*/f/*/e", path="/r/*/f/*/p", tool="/r/*/t")
 ODD_LINES: list[object] = [0, -1, 1e300, 10**30, "9" * 5000, "1x", "²", True, None, [], ""]
+UNKNOWN_SEVERITIES = ["severity 'unknown'", "severity 'True'", "", ""]
 ODD_SEVERITIES: list[object] = ["ERROR", "unknown", True, None, {}]
 DOCUMENTS: dict[str, tuple[JsonFormat, object, list[ImportedFinding] | str]] = {
     "an array": (json_format(), [{"p": "a", "l": 1, "m": "m"}], [found()]),
@@ -303,12 +316,22 @@ DOCUMENTS: dict[str, tuple[JsonFormat, object, list[ImportedFinding] | str]] = {
     "no array at the top": (json_format(items="/*"), {}, "the value at the top is not an array"),
     "no message": (json_format(), [{"p": "a", "m": None}], "a finding has no text at /m"),
     "no finding": (json_format(), [5], "a finding has no text at /m"),
-    "no path": (json_format(), {"m": "m", "p": 5}, [found(paths=(), line=0)]),
+    "no path": (json_format(), {"m": "m", "p": 5}, [found(paths=(), line=0, replaced="no value at /l")]),
     "numbers": (json_format(code="/c"), {"p": "a", "l": 1.0, "m": 5, "c": 7}, [found(message="5", code="7")]),
     "lines": (
         json_format(),
         [{"p": "a", "m": "m", "l": line} for line in ODD_LINES],
-        [found(line=line) for line in (0, 0, *[LOCATION_NUMBER_MAX] * 3, 0, 0, 0, 0, 0, 0)],
+        [
+            found(line=line, replaced=replaced)
+            for line, replaced in [
+                *((line, "") for line in (0, 0, *[LOCATION_NUMBER_MAX] * 3)),
+                *((0, f"line '{word}'") for word in ("1x", "²")),
+                (0, ""),
+                (0, ""),
+                (0, "line '[]'"),
+                (0, ""),
+            ]
+        ],
     ),
     "levels": (
         NESTED,
@@ -329,7 +352,7 @@ DOCUMENTS: dict[str, tuple[JsonFormat, object, list[ImportedFinding] | str]] = {
     "severities": (
         json_format(severity="/s"),
         [{"p": "a", "l": 1, "m": "m", "s": word} for word in ODD_SEVERITIES],
-        [found(severity="error"), found(), found(), found(), found()],
+        [found(severity="error"), *(found(replaced=text) for text in UNKNOWN_SEVERITIES)],
     ),
 }
 
@@ -355,7 +378,8 @@ def test_most_levels_that_a_pointer_can_have() -> None:
 def test_line_without_items_has_no_finding() -> None:
     form = JsonLinesFormat(items="/x", path="/p", line="/l", message="/m")
     data = b'{"y":1}\n\n{"x":{"p":"a","l":1,"m":"m"}}\r\n{"x":[]}'
-    assert read_report(form, data).findings == [found(severity="warning")]
+    report = read_report(form, data)
+    assert (report.findings, report.other_text) == ([found(severity="warning")], '{"y":1}')
     for bad, message in (b'{"x":{}}', "a finding has no text"), (b"{", "line 5: input data was truncated"):
         with pytest.raises(UnreadableReport, match=message):
             read_report(form, data + b"\n" + bad)

@@ -333,7 +333,9 @@ def test_lines_and_described_reports_are_imported(project: Project, monkeypatch:
     )
     store = project.store.root
     imported = codebatch.import_findings("../found.txt", "gcc", "lines", store=store)
-    assert imported.left_out == ExcludedRecords(unknown_files=1, unknown_locations=1, examples=("c.py",))
+    assert imported.left_out == ExcludedRecords(
+        unknown_files=1, unknown_locations=1, examples=("c.py",), unread=1, unread_sample="others"
+    )
     assert [(f.line, f.column, f.severity, f.code, f.message) for f in project.findings(imported.batch, "lines")] == [
         (1, 6, "warning", "lines", "two"),
         (2, 1, "info", "C", "one"),
@@ -352,6 +354,37 @@ def test_lines_and_described_reports_are_imported(project: Project, monkeypatch:
         codebatch.import_findings("../found.json", {**table, "message": "/m"}, "described", store=store)
     with pytest.raises(InvalidInput, match="`line` is missing"):
         codebatch.import_findings("../found.json", {"format": "json", "path": "/file"}, "described", store=store)
+
+
+@pytest.mark.parametrize("data", [b"ERROR in a.py line 3\n", b"Found 1 error in 1 file (checked 1 source file)\nodd\n"])
+def test_report_without_a_readable_line_is_refused(project: Project, data: bytes) -> None:
+    with pytest.raises(codebatch.InvalidImport, match=r"no part of the report can be read as gcc: (ERROR in|odd)"):
+        project.take(data, "other", form="gcc")
+    allowed = project.take(data, "other", form="gcc", failed=True)
+    assert (allowed.findings, allowed.left_out and allowed.left_out.unread) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "excluded"),
+    [
+        ("gcc", b"Success: no issues found in 3 source files\n", ExcludedRecords()),
+        ("gcc", b"", ExcludedRecords()),
+        (
+            "gcc",
+            b"x.py:1: m\nodd\n",
+            ExcludedRecords(unknown_files=1, examples=("x.py",), unread=1, unread_sample="odd"),
+        ),
+        (
+            "rdjsonl",
+            b'{"message":"m","severity":"BAD","location":{"path":"a.py"}}\n' * 2,
+            ExcludedRecords(replaced=2, replaced_sample="severity 'BAD'"),
+        ),
+    ],
+)
+def test_parts_that_are_not_read_and_unknown_values_are_counted(
+    project: Project, form: ReportFormat, data: bytes, excluded: ExcludedRecords
+) -> None:
+    assert project.take(data, "other", form=form).left_out == excluded
 
 
 def test_several_files_form_a_single_import(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

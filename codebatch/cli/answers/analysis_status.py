@@ -17,7 +17,7 @@ def answer_analysis_status(context: CommandContext, store: StoreDir, batch: Batc
     `name` is as in `CommandContext.print`.
     """
     status = read_batch_status(store, batch)
-    answer, tally = status_answer(status), status.standing.tally
+    answer, tally = status_answer(store, status), status.standing.tally
     lines = [
         f"batch     {answer.batch_id}",
         f"snapshot  {answer.snapshot_id}",
@@ -32,4 +32,6 @@ def answer_analysis_status(context: CommandContext, store: StoreDir, batch: Batc
         ),
     ]
     context.print(answer, lines, name=name)
+    for omission in answer.omissions:
+        context.report(omission.text)
     return answer.stalled

@@ -15,6 +15,7 @@ from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import task_states
 from codebatch.operations.runs.headline import Headline
 from codebatch.operations.runs.run_result import RunResult
+from codebatch.query.answers.omissions import OmissionSummary
 from codebatch.store.batches.resolution import resolve_batch
 
 
@@ -31,6 +32,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
       the results of these tasks. If the batch was up to date, tasks that call a program are included.
     - `findings_left_out`: for tasks that call a program, the number of findings that are not at a place in a file that
       the program got.
+    - `omissions`: everything in the output of programs that is in no finding. Findings that are left out are included.
     - `tasks_without_files`: maps tasks that call a program to the reason why they checked no file.
     - `headline`: the most important results so far.
 
@@ -58,6 +60,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
     inputs_outside_key: dict[str, str]
     findings_left_out: dict[str, int]
+    omissions: tuple[OmissionSummary, ...]
     tasks_without_files: dict[str, str]
     headline: Headline
 
@@ -96,7 +99,8 @@ def answer_run(context: CommandContext, result: RunResult) -> int:
         action=result.action,
         paths=displayed_restriction(batch),
         inputs_outside_key=dict(result.inputs_outside_key),
-        findings_left_out=dict(result.findings_left_out),
+        findings_left_out={each.task: each.count for each in result.omissions if each.part == "findings"},
+        omissions=result.omissions,
         tasks_without_files=dict(result.tasks_without_files),
         headline=result.headline,
     )

@@ -41,11 +41,11 @@ def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
 
 
 def note_calls(context: CommandContext, result: RunResult) -> None:
-    """Print notes about tasks whose program got no file, or reported findings that are not in the files that it got."""
+    """Print notes about tasks whose program got no file, and about output of programs that is in no finding."""
     for task, reason in sorted(result.tasks_without_files.items()):
         context.note(f"{task} checked no file: {reason}")
-    for task, number in sorted(result.findings_left_out.items()):
-        context.note(f"{count_text(number, 'finding')} of {task} left out: not at a place in a file of the call")
+    for omission in result.omissions:
+        context.report(omission.text)
 
 
 def _run_summary_line(result: RunResult) -> str:

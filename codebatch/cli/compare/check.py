@@ -35,6 +35,7 @@ from codebatch.operations.gate.quality_gate import BaselineReference, CheckResul
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.runs.execution import ExecutionSettings
+from codebatch.query.answers.omissions import omission_notes
 from codebatch.query.fields import JsonRecord
 
 EXIT_CHECK_FAILED = 1
@@ -213,7 +214,11 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         context.report(_not_compared_text(checked.base))
     if compared is not None:
         report_missing_contents(context, compared)
-    answer = Answer(question=checked.head.question, result=None, completeness=checked.completeness)
+    head = checked.head.question
+    notes = omission_notes(head.records, head.records.task_names)
+    for note in notes or ():
+        context.report(note)
+    answer = Answer(question=head, result=None, completeness=checked.completeness, notes=notes)
     status = emit_document(context, answer, document, _check_lines(context, checked, command))
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:

@@ -45,6 +45,7 @@ _COLUMNS_BY_KIND = {
     "fingerprints": ("path",),
     "names": ("path",),
     "duplicate": ("path", "line", "lines", "copies", "other_path", "other_line"),
+    "omission": ("path", "task", "part", "count", "sample"),
 }
 
 

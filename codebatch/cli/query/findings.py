@@ -78,6 +78,8 @@ def findings(
         where=where,
         task=task,
     )
+    for note in answer.notes or ():
+        context.report(note)
     if form == "json":
         shown_findings = limit_findings_shown(answer.result, limit)
         return emit_document(context, answer, {"batch_id": batch.id, **msgspec.structs.asdict(shown_findings)}, ())

@@ -160,5 +160,10 @@ def _omission_lines(excluded: ExcludedRecords | None) -> Iterator[str]:
         yield f"ignored: {count_text(excluded.unknown_locations, 'finding')} at locations that their files do not have"
     if excluded.dismissed:
         yield f"ignored: {count_text(excluded.dismissed, 'finding')} that the report marks as dismissed"
+    if excluded.unread:
+        yield f"{count_text(excluded.unread, 'part')} of the report cannot be read, such as {excluded.unread_sample}"
+    if excluded.replaced:
+        values = count_text(excluded.replaced, "value")
+        yield f"{values} unknown, so findings have a default instead, such as {excluded.replaced_sample}"
     if excluded.tool_failed:
         yield "the report is marked as incomplete: findings may be missing"

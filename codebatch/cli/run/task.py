@@ -19,6 +19,7 @@ from codebatch.operations.maintenance.determinism_check import OutputDifference,
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.failure_evidence import parse_traceback
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
+from codebatch.query.answers.omissions import OmissionSummary
 
 _DIFFERENCES_SHOWN_MAX = 20
 
@@ -39,11 +40,13 @@ class TaskTestAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class TaskTryAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch task try`: the records of the task.
 
-    If the task failed, `reason` is the kind of failure, and `evidence` has details such as a traceback.
+    `omissions` has the parts of the output of a program that are in no finding. If the task failed, `reason` is the
+    kind of failure, and `evidence` has details such as a traceback.
     """
 
     task: str
     records: list[Record]
+    omissions: tuple[OmissionSummary, ...]
     reason: str
     evidence: str
 
@@ -129,6 +132,7 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
     document = {
         "task": trial_result.task,
         "records": trial_result.records,
+        "omissions": trial_result.omissions,
         "reason": trial_result.reason,
         "evidence": trial_result.evidence,
     }
@@ -141,6 +145,8 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
             f"{trial_result.task} failed: {trial_result.reason}",
             *(f"  {line}" for line in (*raised.exception_lines, *raised.frames)),
         ]
+    for omission in trial_result.omissions:
+        context.report(omission.text)
     context.print(document, lines, if_none=_empty_text(trial_result.task, path, trial_result.calls))
     is_called = trial_result.calls is None or bool(trial_result.calls.files)
     return 1 if trial_result.reason else 0 if is_called else BatchIncomplete.exit_status
@@ -153,8 +159,6 @@ def _empty_text(name: str, path: Path, calls: CallTotals | None) -> str:
     note = f"{name} has no records for {path}"
     if calls is not None:
         note += ": its program was called, and reported nothing in this file"
-        if calls.left_out:
-            note += f"; {count_text(calls.left_out, 'finding')} elsewhere"
     return note
 
 

@@ -72,6 +72,10 @@ class ExcludedRecords(msgspec.Struct, frozen=True, kw_only=True):
     - `dismissed`: the number of results that the tool does not report as problems, such as suppressed results and
       passed checks.
     - `tool_failed`: whether the file says that the run of the tool was incomplete.
+    - `unread`: the number of lines or elements that may report problems but cannot be read. `unread_sample` is the
+      first one.
+    - `replaced`: the number of unknown values, such as severities, that a default replaces. `replaced_sample` is the
+      first one.
     """
 
     unknown_files: int = 0
@@ -79,6 +83,10 @@ class ExcludedRecords(msgspec.Struct, frozen=True, kw_only=True):
     dismissed: int = 0
     tool_failed: bool = False
     examples: tuple[str, ...] = ()
+    unread: int = 0
+    unread_sample: str = ""
+    replaced: int = 0
+    replaced_sample: str = ""
 
 
 def is_import(task: PlannedTask) -> bool:

@@ -22,6 +22,7 @@ from codebatch.operations.runs.call_totals import read_call_totals
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import make_planner
 from codebatch.query.answers.changes import read_changes
+from codebatch.query.answers.omissions import OmissionSummary, read_omissions
 from codebatch.query.fields import JsonRecord
 from codebatch.snapshotting.roots import resolve_sources, select_project
 from codebatch.store.batches.store_directory import StoreDir
@@ -32,12 +33,13 @@ _GITIGNORE_ESCAPES = str.maketrans({character: f"\\{character}" for character in
 class FileTrialResult(msgspec.Struct, frozen=True, kw_only=True):
     """The records of a task for a file. If the task failed, `reason` and `evidence` are set.
 
-    `signal_status` is as in `RunResult`. `calls` has facts about the call of a task that calls a program. `patch` is a
-    unified diff of the proposed change.
+    `signal_status` and `omissions` are as in `RunResult`. `calls` has facts about the call of a task that calls a
+    program. `patch` is a unified diff of the proposed change.
     """
 
     task: str
     records: list[JsonRecord]
+    omissions: tuple[OmissionSummary, ...] = ()
     calls: CallTotals | None = None
     reason: str = ""
     evidence: str = ""
@@ -65,7 +67,8 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         failures = [row for row in find_errors(question).result if row.get("kind") == "failure"]
         # If a dependency failed, the requested task has no failure of its own.
         failure = next(iter(failures), {})
-        records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]
+        told = ("failure", "omission")
+        records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") not in told]
         evidence = str(failure.get("evidence") or "")
         changes = [change for change in read_changes(records, [task]) if not failure]
         return FileTrialResult(
@@ -75,6 +78,7 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
             evidence=evidence,
             signal_status=status,
             patch=b"".join(iter_patches(store.objects(), changes)),
+            omissions=read_omissions(records, [task]),
             calls=read_call_totals(records.batch, configuration.catalogue.commands.keys() & {task}).get(task),
         )
 

@@ -255,6 +255,7 @@ _CLIPPY = LinterRecipe(
         "version": ["cargo", "clippy", "--version"],
         "home": "user",
         "env": {"CARGO_INCREMENTAL": "0"},
+        "ignore": ["* warning emitted", "* warnings emitted", "aborting due to *"],
     },
     reason="Crates are checked as a whole. HOME is that of the user, because Cargo keeps its packages there.",
     advice="Every call compiles all dependencies, in a directory of its own.",

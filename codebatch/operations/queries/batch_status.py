@@ -7,6 +7,8 @@ import msgspec
 from codebatch.model.entry import display_path
 from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import BatchStatus, TaskStatus, read_batch_status
+from codebatch.query.answers.omissions import OmissionSummary, read_omissions
+from codebatch.query.sources.records import BatchRecords
 from codebatch.query.status.holder_rows import HolderRow, holder_row
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
@@ -18,6 +20,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `planned`: the number of results that a complete batch has.
     - `results`: the number of results that exist.
     - `failed`: the number of results that could not be produced.
+    - `omissions`: for tasks that call a program, the parts of its output that are in no finding.
     """
 
     batch_id: str
@@ -36,16 +39,18 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     failed_shards: int
     holders: tuple[HolderRow, ...]
     tasks: tuple[TaskStatus, ...]
+    omissions: tuple[OmissionSummary, ...]
 
 
 def make_status_answer(store: StoreDir, batch: BatchDir) -> StatusAnswer:
     """Read the status of an analysis, and return it as a document. Raises StoreCorrupt."""
-    return status_answer(read_batch_status(store, batch))
+    return status_answer(store, read_batch_status(store, batch))
 
 
-def status_answer(status: BatchStatus) -> StatusAnswer:
+def status_answer(store: StoreDir, status: BatchStatus) -> StatusAnswer:
     """Return a status of an analysis as a document."""
     batch, state, tasks = status.batch, status.standing, status.tasks
+    records = BatchRecords(store, batch)
     return StatusAnswer(
         batch_id=batch.id,
         project=display_path(batch.about.project_root),
@@ -63,4 +68,5 @@ def status_answer(status: BatchStatus) -> StatusAnswer:
         failed_shards=sum(task.shards_failed for task in tasks),
         holders=tuple(map(holder_row, state.holders)),
         tasks=tasks,
+        omissions=read_omissions(records, records.task_names),
     )

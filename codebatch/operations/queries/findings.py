@@ -10,6 +10,7 @@ import msgspec
 from codebatch.model.record import SEVERITIES, Diagnostic, Severity
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.records import count_by, search_records
+from codebatch.query.answers.omissions import omission_notes
 from codebatch.query.fields import JsonRecord, as_typed_record, path_key
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.secondary_files import SecondaryFiles
@@ -73,7 +74,10 @@ def find_findings(question: BatchQuery, record_filter: RecordFilter, task: str |
     diagnostics = list(answer.result)
     rules = tuple(group_by_rule(diagnostics, question.non_production_files)) if diagnostics else ()
     return Answer(
-        question=question, result=FindingsByRule(rules=rules, hints_hidden=hints), completeness=answer.completeness
+        question=question,
+        result=FindingsByRule(rules=rules, hints_hidden=hints),
+        completeness=answer.completeness,
+        notes=omission_notes(question.records, question.records.choose_tasks(task)),
     )
 
 

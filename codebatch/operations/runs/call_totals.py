@@ -22,7 +22,7 @@ def read_call_totals(batch: BatchDir, tasks: Collection[str]) -> dict[str, CallT
             except ValueError:
                 continue
             total = totals.get(event.task, CallTotals())
-            totals[event.task] = CallTotals(files=total.files + report.files, left_out=total.left_out + report.left_out)
+            totals[event.task] = CallTotals(files=total.files + report.files)
     return totals
 
 

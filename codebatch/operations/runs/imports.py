@@ -244,11 +244,24 @@ def _refuse_failed(batch: BatchDir, task: str, form: str, *, allow_failed: bool)
         hint = _HINT_BY_REASON.get(failed[-1].reason or "", "nothing was imported")
         raise BatchIncomplete(f"{reason}: {exception_text}" if exception_text else reason, hint=hint)
     excluded = _read_excluded(batch, task)
+    if excluded is not None and excluded.unread and not allow_failed and not _has_results(batch, task, excluded):
+        raise InvalidImport(
+            f"no part of the report can be read as {form}: {excluded.unread_sample}",
+            hint="if this text reports no problem, import the report with --allow-failed",
+        )
     if excluded is not None and excluded.tool_failed and not allow_failed:
         raise InvalidImport(
             "the report is marked as incomplete: findings may be missing",
             hint="import the report anyway with --allow-failed",
         )
+
+
+def _has_results(batch: BatchDir, task: str, excluded: ExcludedRecords) -> bool:
+    """Return whether an import read any finding, also one that is not part of the batch."""
+    outputs = read_current_state(batch).outputs
+    output = outputs.manifest.task_output(task) if outputs is not None else None
+    records = sum(shard.counts.records for shard in output.shards) if output is not None else 0
+    return records + excluded.unknown_files + excluded.unknown_locations + excluded.dismissed > 0
 
 
 def _import_result(store: StoreDir, batch: BatchDir, action: Literal["new", "up to date"], task: str) -> ImportResult:

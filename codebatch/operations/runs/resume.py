@@ -27,6 +27,7 @@ from codebatch.operations.runs.index_helpers import IndexHelpers
 from codebatch.operations.runs.repair import RepairSession
 from codebatch.operations.runs.requests import append_cancel_lift
 from codebatch.operations.runs.run_result import RunResult, ShardRunResult
+from codebatch.query.answers.omissions import read_omissions
 from codebatch.query.answers.summary import read_failures, summarise
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
@@ -278,7 +279,7 @@ def _make_result(
         failures=tuple(read_failures(records, FAILURES_READ_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
-        findings_left_out={name: total.left_out for name, total in totals.items() if total.left_out},
+        omissions=read_omissions(records, records.task_names),
         tasks_without_files=unmatched,
         inputs_outside_key=uncovered,
         task=task,

@@ -13,6 +13,7 @@ from codebatch.model.shard import ShardId
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.runs.execution import RunAction
 from codebatch.operations.runs.headline import Headline
+from codebatch.query.answers.omissions import OmissionSummary
 from codebatch.query.answers.summary import Summary
 from codebatch.query.filters.filters import JsonRecord
 from codebatch.query.status.batch_status import CurrentState
@@ -29,8 +30,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     - `missing_grammars`: for each language without an installed grammar, the number of files that were not parsed.
     - `executed`: the number of results that this run produced, and the number that it reused. Both are 0 if nothing was
       left to do. `executed.signal_status` is the exit status of the signal that ended the run early, otherwise 0.
-    - `findings_left_out`: for tasks that call a program, the number of findings that are not at a place in a file of
-      their call.
+    - `omissions`: for tasks that call a program, the parts of its output that are in no finding.
     - `tasks_without_files`: maps tasks that call a program to the reason why they checked no file.
     - `inputs_outside_key`: maps tasks to inputs that their cache key does not cover. Other batches do not reuse
       the results of these tasks.
@@ -55,7 +55,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     missing_grammars: Mapping[str, int]
     executed: RunOutcome
     inputs_outside_key: Mapping[str, str]
-    findings_left_out: Mapping[str, int]
+    omissions: tuple[OmissionSummary, ...]
     tasks_without_files: Mapping[str, str]
     task: str | None
     name: str | None = None

@@ -257,6 +257,7 @@ _ROW_MEANING_BY_KIND = {
     "fingerprints": "hashes of the code of a file, used to find duplicate blocks",
     "names": "names that a file uses without an import",
     "duplicate": "a location of a duplicate block",
+    "omission": "a part of the output of a program that is in no finding",
 }
 SQL_VIEWS: dict[str, SqlView] = {
     **{

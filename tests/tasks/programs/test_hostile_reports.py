@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codebatch.interchange.reports import SAMPLE_CHARACTERS_MAX
 from codebatch.model.command_table import CallTotals, CommandConfig, CommandTable
 from codebatch.model.program_call import ProgramEnd, ProgramFailed
-from codebatch.model.record import Diagnostic, Record
+from codebatch.model.record import Diagnostic, Omission, Record
 from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
 from codebatch_workers.programs.command_calls import EVIDENCE_CHARACTERS_MAX
 from codebatch_workers.programs.report_records import NAME_CHARACTERS_MAX
@@ -126,7 +127,15 @@ def check_result(file: SourceFile, result: list[Record] | FileFailure, scratch: 
         assert "Traceback" not in result.evidence
         return
     ends = [*file.line_starts[1:], len(file.utf8) + 1]
+    for omission in (record for record in result if isinstance(record, Omission)):
+        assert (omission.path, omission.path_b64, omission.task) == (*file.path_fields, "check")
+        assert omission.count >= 1
+        assert 0 < len(omission.sample) <= SAMPLE_CHARACTERS_MAX + 1
+        assert str(scratch) not in omission.sample
+        msgspec.json.encode(omission)
     for record in result:
+        if isinstance(record, Omission):
+            continue
         assert isinstance(record, Diagnostic)
         assert (record.path, record.path_b64) == file.path_fields
         assert 1 <= record.line <= record.end_line <= len(ends)
@@ -268,10 +277,11 @@ def test_files_in_a_linked_directory_are_neither_checked_nor_written(tmp_path: P
     program = StaticProgram(msgspec.convert(table, CommandTable), str(tmp_path), answer)
     environment = TaskEnvironment(config=CommandConfig(), scratch=tmp_path / "scratch", name="check", program=program)
     files = [source(path, "x\n") for path in ("lib/a.txt", "lib/b.txt", "library.txt")]
-    assert [len(result) for result in complete(create_file_task(environment), files) if isinstance(result, list)] == [
-        0,
-        0,
-        1,
+    results = complete(create_file_task(environment), files)
+    assert omitted(results) == [("library.txt", "findings", 1, "lib/a.txt:1")]
+    assert [type(record) for result in results if isinstance(result, list) for record in result] == [
+        Diagnostic,
+        Omission,
     ]
     assert program.calls == [[b"library.txt"]]
     assert seen == ["a.txt"]
@@ -305,3 +315,134 @@ def test_configuration_files_of_a_planted_plan_stay_in_the_tree(tmp_path: Path) 
     assert complete(create_file_task(environment), [source("a.txt", "x", context)]) == [[]]
     assert seen == ["a.txt", "good", "lib"]
     assert list(tmp_path.rglob("*evil*")) == []
+
+
+AB = FILES[:2]
+Omitted = tuple[str, str, int, str]
+
+
+def omitted(results: Sequence[list[Record] | FileFailure]) -> list[Omitted]:
+    """Return the path, part, count and sample of each omission."""
+    return [
+        (str(record.path), record.part, record.count, record.sample)
+        for result in results
+        if isinstance(result, list)
+        for record in result
+        if isinstance(record, Omission)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "error_output", "expected"),
+    [
+        (b"a.txt:1:1: x\n", b"b.txt is odd\n", []),
+        (b"a.txt:1: x\nFound 1 error in 1 file (checked 2 source files)\n", b"", []),
+        (b"wrong\nb.txt(3) bad\n", b"", [("a.txt", "lines", 1, "wrong"), ("b.txt", "lines", 1, "b.txt(3) bad")]),
+        (b"./b.txt 3\n'b.txt', 4\n", b"", [("b.txt", "lines", 2, "./b.txt 3")]),
+        (b"DIRECTORY/b.txt is bad\n", b"", [("b.txt", "lines", 1, "b.txt is bad")]),
+        (b"x\n" * 150, b"", [("a.txt", "lines", 150, "x")]),
+        (b"a.txt:9: x\n", b"", [("a.txt", "findings", 1, "a.txt:9")]),
+        (b"A.txt:1: x\n/b.txt:1: x\n", b"", [("a.txt", "findings", 2, "A.txt:1")]),
+        (b"", b"b.txt:1: bad\n/usr/x.py:3: DeprecationWarning\n", [("b.txt", "lines", 1, "on standard error: bad")]),
+        (b"a.txt:1: x\n", b"a.txt:1: y\na.txt:1: z\n", [("a.txt", "lines", 2, "on standard error: y")]),
+        (b"  \n", b"reading 2 files\n", []),
+    ],
+)  # fmt: skip
+def test_output_that_is_in_no_finding_is_counted(
+    tmp_path: Path, output: bytes, error_output: bytes, expected: list[Omitted]
+) -> None:
+    task, _ = make_task(tmp_path, lambda *_: ProgramEnd(0, output, error_output))
+    assert omitted(complete(task, AB)) == expected
+
+
+@pytest.mark.parametrize(
+    ("records", "output", "error_output", "evidence"),
+    [
+        ("gcc", b"ERROR in a.txt line 3\n", b"", "its output has no finding: 'ERROR in a.txt line 3'"),
+        ("gcc", b"Found 1 error in 1 file (checked 1 source file)\n", b"", "its output has no finding: 'Found 1"),
+        ("gcc", b"\n", b"a.txt:1: bad\n", "a.txt:1: bad\ncheck: it ended with status 1, and only its standard error"),
+        (FORMATS[-1], b"ERROR\n", b"", "its output has no finding: 'ERROR'"),
+        (FORMATS[-2], b"{}\n", b"", "its report cannot be read: a finding has no text at /m"),
+        ({**POINTERS, "format": "json-lines"}, b'{"x": 1}\n', b"", "its output has no finding: '{\"x\":1}'"),
+        ("sarif", b'{"version": "2.1.0", "runs": [{}]}', b"", "its output has no finding: 'a run of  without"),
+        ("checkstyle", b"<checkstyle><bad/></checkstyle>", b"", "its output has no finding: '<bad>'"),
+        (JSON, b"fine: {}", b"", "its report cannot be read: JSON is malformed"),
+    ],
+)  # fmt: skip
+def test_failed_program_without_a_readable_finding_is_a_failure(
+    tmp_path: Path, records: object, output: bytes, error_output: bytes, evidence: str
+) -> None:
+    task, program = make_task(tmp_path, lambda *_: ProgramEnd(1, output, error_output), records=records, exit_ok=[0, 1])
+    results = complete(task, AB)
+    assert len(program.calls) == 3
+    for result in results:
+        assert isinstance(result, FileFailure)
+        assert evidence in result.evidence
+
+
+@pytest.mark.parametrize(
+    ("records", "output", "error_output"),
+    [
+        ("gcc", b"", b""),
+        ("gcc", b"b.txt:1: x\nERROR\n", b""),
+        ("gcc", b"elsewhere:1: x\n", b""),
+        (JSON, b'{"r": []}', b"1 warning"),
+        ("sarif", b'{"version": "2.1.0", "runs": [{"results": []}]}', b"1 warning"),
+        ("rdjsonl", b"", b"1 warning"),
+    ],
+)
+def test_failed_program_with_a_readable_report_is_no_failure(
+    tmp_path: Path, records: object, output: bytes, error_output: bytes
+) -> None:
+    task, _ = make_task(tmp_path, lambda *_: ProgramEnd(1, output, error_output), records=records, exit_ok=[1])
+    assert not any(isinstance(result, FileFailure) for result in complete(task, AB))
+
+
+def test_unknown_values_of_findings_are_counted(tmp_path: Path) -> None:
+    findings = [{"p": "a.txt", "l": 1, "m": "x", "s": word} for word in ("bad", "worse", "error", "")]
+    output = msgspec.json.encode({"r": [*findings, {"p": "b.txt", "l": "1-2", "m": "x"}]})
+    task, _ = make_task(tmp_path, lambda *_: ProgramEnd(0, output, b""), records={**JSON, "severity": "/s"})
+    assert omitted(complete(task, AB)) == [
+        ("a.txt", "values", 2, "severity 'bad'"),
+        ("b.txt", "values", 1, "line '1-2'"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ignore", "line", "is_ignored"),
+    [
+        ("Checked *", "Checked a.txt", True),
+        ("Checked *", "  Checked ", False),
+        ("*", "anything", True),
+        ("*a.txt", "Checked a.txt", True),
+        ("C*a*t", "Checked a.txt", True),
+        ("C*a*a*t", "Checked a.txt", False),
+        ("Checked a?txt", "Checked a.txt", False),
+        ("Checked", "Checked a.txt", False),
+        ("[a]*", "[a] a.txt", True),
+        ("a.tx*xt", "a.txt", False),
+    ],
+)
+@pytest.mark.parametrize("status", [0, 1])
+def test_ignored_lines_are_neither_counted_nor_failures(
+    tmp_path: Path, ignore: str, line: str, is_ignored: bool, status: int
+) -> None:
+    end = ProgramEnd(status, line.encode(), b"")
+    task, _ = make_task(tmp_path, lambda *_: end, exit_ok=[0, 1], ignore=[ignore])
+    results = complete(task, AB)
+    assert (results == [[], []]) == is_ignored
+    assert any(isinstance(result, FileFailure) for result in results) == (status == 1 and not is_ignored)
+
+
+def test_ignored_message_without_a_file_is_not_counted(tmp_path: Path) -> None:
+    output = (
+        b'{"m": "2 warnings emitted"}\n{"m": "linking failed"}\n{"p": "a.txt", "l": 1, "m": "2 warnings emitted"}\n'
+    )
+    task, _ = make_task(
+        tmp_path,
+        lambda *_: ProgramEnd(0, output, b""),
+        records={**POINTERS, "format": "json-lines", "items": ""},
+        ignore=["* warnings emitted"],
+    )
+    results = complete(task, AB)
+    assert omitted(results) == [("a.txt", "findings", 1, "linking failed")]

@@ -6,9 +6,11 @@ program runs.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,7 +19,7 @@ from msgspec.structs import replace
 from codebatch.interchange.report_formats import read_report
 from codebatch.interchange.reports import ImportedFinding, ImportedReport, UnreadableReport
 from codebatch.model.analysis.language_groups import with_variants
-from codebatch.model.analysis.report_formats import parse_report_format
+from codebatch.model.analysis.report_formats import PatternFormat, parse_report_format
 from codebatch.model.command_table import (
     EXIT_RECORDS,
     FILE_ARGUMENT,
@@ -29,8 +31,9 @@ from codebatch.model.command_table import (
 )
 from codebatch.model.gitignore import parse_arguments
 from codebatch.model.program_call import ProgramEnd, ProgramFailed
-from codebatch.model.record import Diagnostic, Record
+from codebatch.model.record import Diagnostic, Omission, Record
 from codebatch_workers.api.protocols import FileFailure, MemoryDirectory, TaskEnvironment
+from codebatch_workers.programs.call_reports import FileReport, assign_report, without_ignored
 from codebatch_workers.programs.report_paths import ReportedPaths
 from codebatch_workers.programs.report_records import convert_findings
 from codebatch_workers.programs.temporary_files import TemporaryFiles
@@ -82,16 +85,14 @@ class CalledTree:
 
 
 class CommandCalls:
-    """The calls of the program of a task, and the facts that `take_report` returns.
-
-    `files` counts the selected files. `left_out` counts findings that do not belong to a place in a file of their call.
-    """
+    """The calls of the program of a task. `files` counts the selected files since the last `take_report`."""
 
     def __init__(self, environment: TaskEnvironment[CommandConfig]) -> None:
         assert environment.program is not None, "the runner of tasks looks the program up"
         self._program = environment.program
         self.table: CommandTable = environment.program.table
         self._format = None if self.table.records == EXIT_RECORDS else parse_report_format(self.table.records)
+        self._reads_lines = self._format == "gcc" or isinstance(self._format, PatternFormat)
         self._config = environment.config
         self._name = environment.name
         self._scratch = environment.scratch
@@ -100,12 +101,11 @@ class CommandCalls:
         self._linked = [os.fsencode(directory.rstrip("/")) for directory in self.table.link]
         self._languages = frozenset(with_variants(map(resolve_language, self.table.languages)))
         self.files = 0
-        self.left_out = 0
 
     def take_report(self) -> str:
         """Return the facts since the last report, as JSON."""
-        report = CallTotals(files=self.files, left_out=self.left_out)
-        self.files = self.left_out = 0
+        report = CallTotals(files=self.files)
+        self.files = 0
         return msgspec.json.encode(report).decode()
 
     def selects(self, file: SourceFile) -> bool:
@@ -119,18 +119,23 @@ class CommandCalls:
         return file.file_class != "binary" and file.file_class not in self.table.excluded_classes
 
     def call(
-        self, write: Callable[[CalledTree], None], arguments: Sequence[bytes], locations: Collection[bytes]
-    ) -> dict[bytes, list[ImportedFinding]]:
-        """Call the program in a tree that `write` fills. Return the findings by location, for some locations.
+        self,
+        write: Callable[[CalledTree], None],
+        arguments: Sequence[bytes],
+        locations: Collection[bytes],
+        first: bytes,
+    ) -> dict[bytes, FileReport]:
+        """Call the program in a tree that `write` fills. Return the reports by location, for some locations.
 
-        `arguments` are the files on its command line. Raises CommandError.
+        `arguments` are the files on its command line. `first` is the location to which output without a file belongs.
+        Raises CommandError.
         """
         while True:
             scratch = self._scratch if self._memory is None else self._memory.path
             try:
                 if self._memory is None:
                     scratch.mkdir(exist_ok=True)  # A program can have removed it.
-                return self._call_below(scratch, write, arguments, locations)
+                return self._call_below(scratch, write, arguments, locations, first)
             except OSError as error:
                 if self._memory is None:
                     raise CommandError(f"its files cannot be written: {error.strerror}") from error
@@ -144,7 +149,8 @@ class CommandCalls:
         write: Callable[[CalledTree], None],
         arguments: Sequence[bytes],
         locations: Collection[bytes],
-    ) -> dict[bytes, list[ImportedFinding]]:
+        first: bytes,
+    ) -> dict[bytes, FileReport]:
         base = os.fsencode(os.path.realpath(scratch)) + _CALL
         files = TemporaryFiles(base)
         try:
@@ -164,7 +170,13 @@ class CommandCalls:
                 imported = self._read(end, locations)
             except UnreadableReport as error:
                 raise CommandError(self._evidence(str(error), end.error_output, base)) from error
-            return self._assign(imported, locations, base)
+            paths = ReportedPaths(locations, base + b"/" + _TREE)
+            assigned = assign_report(imported, paths, locations, first)
+            if report is None:
+                self._omit_error_output(end, paths, assigned)
+            for file_report in assigned.values():
+                file_report.remove_texts(partial(_without_scratch, base=base))
+            return assigned
         finally:
             files.remove()
 
@@ -191,7 +203,29 @@ class CommandCalls:
             raise UnreadableReport(f"its report cannot be read: {error}") from error
         if report.has_failed:
             raise UnreadableReport("its report is marked as incomplete")
+        report = without_ignored(report, self.table.ignore)
+        if end.exit_status and not report.findings and not report.dismissed:
+            self._refuse_other_text(end, report)
         return report
+
+    def _refuse_other_text(self, end: ProgramEnd, report: ImportedReport) -> None:
+        """Raise UnreadableReport if a program without findings printed a text with another status than 0."""
+        texts = (*report.unread.samples, report.other_text)
+        if text := next(filter(None, texts), ""):
+            raise UnreadableReport(f"it ended with status {end.exit_status}, and its output has no finding: {text!r}")
+        if self._reads_lines and end.error_output.strip() and not end.output.strip():
+            raise UnreadableReport(f"it ended with status {end.exit_status}, and only its standard error has a text")
+
+    def _omit_error_output(self, end: ProgramEnd, paths: ReportedPaths, assigned: dict[bytes, FileReport]) -> None:
+        """Count the findings on the standard error, which is not read."""
+        if self._format is None or not self._reads_lines:
+            return
+        with contextlib.suppress(UnreadableReport):
+            for finding in read_report(self._format, end.error_output).findings:
+                location = next((place for path in finding.paths if (place := paths.find(path, is_uri=False))), None)
+                if location is not None:
+                    sample = f"on standard error: {finding.message}"
+                    assigned.setdefault(location, FileReport()).omit("lines", sample)
 
     def _read_exit(self, end: ProgramEnd, locations: Collection[bytes]) -> ImportedReport:
         if end.exit_status > _EXIT_STATUS_MAX:
@@ -202,34 +236,28 @@ class CommandCalls:
         message = output[:_EXIT_MESSAGE_CHARACTERS_MAX] or f"ended with status {end.exit_status}"
         return ImportedReport([ImportedFinding(tuple(locations), message, self.table.severity, line=1)])
 
-    def _assign(
-        self, report: ImportedReport, locations: Collection[bytes], base: bytes
-    ) -> dict[bytes, list[ImportedFinding]]:
-        """Return the findings in the files at some locations. Other findings are counted."""
-        paths = ReportedPaths(locations, base + b"/" + _TREE)
-        only = next(iter(locations)) if len(locations) == 1 else None
-        assigned: dict[bytes, list[ImportedFinding]] = {}
-        for finding in report.findings:
-            candidates = (paths.find(path, is_uri=finding.is_uri) for path in finding.paths)
-            location = next(filter(None, candidates), None) if finding.paths else only
-            if location is None:
-                self.left_out += 1
-            else:
-                message = _without_scratch(finding.message, base)
-                assigned.setdefault(location, []).append(finding._replace(message=message))
-        return assigned
+    def records(self, file: SourceFile, report: FileReport) -> list[Record]:
+        """Return the findings of a file as records, sorted, each once, as the settings of the task select them.
 
-    def records(self, file: SourceFile, findings: Iterable[ImportedFinding]) -> list[Record]:
-        """Return the findings of a file as records, sorted, each once, as the settings of the task select them."""
-        reported = list(findings)
-        converted = convert_findings(file, reported, task=self._name, tool=self.table.tool)
-        self.left_out += len(reported) - len(converted)
+        Records of what was omitted follow.
+        """
+        converted = convert_findings(file, report.findings, task=self._name, tool=self.table.tool)
         records = {
             replace(record, severity=self._config.severities.get(record.code, record.severity))
-            for record in converted
+            for record in converted.records
             if not matches_any_pattern(record.code, self._config.off)
         }
-        return [*sorted(records, key=_order)]
+        path, path_b64 = file.path_fields
+        for finding in converted.without_place:
+            report.omit("findings", f"{file.path.decode('utf-8', 'backslashreplace')}:{finding.line}")
+        for finding in report.findings:
+            if finding.replaced:
+                report.omit("values", finding.replaced)
+        omissions = [
+            Omission(path=path, path_b64=path_b64, task=self._name, part=part, count=count, sample=sample)
+            for part, (count, sample) in sorted(report.omitted.items())
+        ]
+        return [*sorted(records, key=_order), *omissions]
 
     def _evidence(self, reason: str, error_output: bytes, base: bytes) -> str:
         program = os.path.basename(self.table.command[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from codebatch.interchange.reports import MESSAGE_CHARACTERS_MAX, ImportedFinding
 from codebatch.model.record import Diagnostic
@@ -14,15 +15,23 @@ NAME_CHARACTERS_MAX = 1000
 _ELLIPSIS = "…"
 
 
+class ConvertedFindings(NamedTuple):
+    """The findings of a file as records, by position, and those at a place that the file does not have."""
+
+    records: list[Diagnostic]
+    without_place: list[ImportedFinding]
+
+
 def convert_findings(
     file: SourceFile, findings: Iterable[ImportedFinding], *, task: str, tool: str = ""
-) -> list[Diagnostic]:
-    """Return the findings of a file as records, by position. Those at a place that the file does not have are left out.
+) -> ConvertedFindings:
+    """Convert the findings of a file to records.
 
     The name of the task is the code of findings that have none, and the tool if `tool` is empty.
     """
     path, path_b64 = file.path_fields
     locations = LocationConverter(file)
+    located = [(finding, locations.find(finding)) for finding in findings]
     records = [
         Diagnostic(
             path=path,
@@ -33,10 +42,11 @@ def convert_findings(
             message=_shorten(finding.message, MESSAGE_CHARACTERS_MAX),
             tool=_shorten(finding.tool, NAME_CHARACTERS_MAX) or tool or task,
         )
-        for finding in findings
-        if (location := locations.find(finding)) is not None
+        for finding, location in located
+        if location is not None
     ]
-    return sorted(records, key=lambda record: (record.line, record.column))
+    records.sort(key=lambda record: (record.line, record.column))
+    return ConvertedFindings(records, [finding for finding, location in located if location is None])
 
 
 def _shorten(text: str, characters_max: int) -> str:

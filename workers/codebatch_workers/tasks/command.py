@@ -9,12 +9,12 @@ from itertools import islice
 
 import msgspec
 
-from codebatch.interchange.reports import ImportedFinding
 from codebatch.model.command_table import FILES_ARGUMENT, CommandConfig, config_files_context_name
 from codebatch.model.entry import Entry, is_safe_path
 from codebatch.model.record import Record
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
+from codebatch_workers.programs.call_reports import FileReport
 from codebatch_workers.programs.command_calls import (
     CalledTree,
     CommandCalls,
@@ -99,9 +99,10 @@ class FileCommandTask:
                 tree.write_file(written_path(path), self._read_object(digest), is_executable=is_executable)
 
         arguments = list(map(file_argument, file_by_location))
-        findings = self._calls.call(write, arguments, file_by_location.keys())
+        reports = self._calls.call(write, arguments, file_by_location.keys(), next(iter(file_by_location)))
         for location, file in file_by_location.items():
-            yield self._calls.records(file, findings.get(location, ()))
+            report = reports.get(location)
+            yield [] if report is None else self._calls.records(file, report)
 
 
 def _entries_by_location(entries: Sequence[Entry]) -> dict[bytes, Entry]:
@@ -141,9 +142,9 @@ class ProjectCommandTask:
         selected = list(filter(is_selected, entries) if has_arguments else islice(filter(is_selected, entries), 1))
         records: list[Record] = []
         if selected:
-            findings = self._call(project, entries, map(file_argument, selected) if has_arguments else ())
-            for location in filter(is_selected, sorted(findings)):
-                records += self._calls.records(project.source(entries[location]), findings[location])
+            reports = self._call(project, entries, map(file_argument, selected) if has_arguments else (), selected[0])
+            for location in filter(is_selected, sorted(reports)):
+                records += self._calls.records(project.source(entries[location]), reports[location])
             self._calls.files = len(selected) if has_arguments else len(entries)
         self.report = self._calls.take_report()
         return records
@@ -152,9 +153,9 @@ class ProjectCommandTask:
         return self._calls.selects(project.source(entries[location]))
 
     def _call(
-        self, project: Project, entries: Mapping[bytes, Entry], arguments: Iterable[bytes]
-    ) -> dict[bytes, list[ImportedFinding]]:
-        """Call the program on the whole snapshot. Return its findings by location."""
+        self, project: Project, entries: Mapping[bytes, Entry], arguments: Iterable[bytes], first: bytes
+    ) -> dict[bytes, FileReport]:
+        """Call the program on the whole snapshot. Return the reports of the files of the batch by location."""
         everything = _entries_by_location((*project.files, *project.outside))
 
         def write(tree: CalledTree) -> None:
@@ -168,7 +169,7 @@ class ProjectCommandTask:
                 tree.make_link(written_path(path), target)
 
         try:
-            findings = self._calls.call(write, list(arguments), everything.keys())
+            reports = self._calls.call(write, list(arguments), everything.keys(), first)
         except CommandError as error:
             raise error.failure from error
-        return {location: found for location, found in findings.items() if location in entries}
+        return {location: report for location, report in reports.items() if location in entries}

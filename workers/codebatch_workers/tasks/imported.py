@@ -15,6 +15,7 @@ from codebatch.interchange.reports import (
     ImportedFinding,
     ImportedReport,
     UnreadableReport,
+    UnreadText,
     limit_findings,
 )
 from codebatch.model.analysis.imports import ExcludedRecords, ImportConfig, split_files
@@ -64,14 +65,19 @@ class ImportTask:
         records = [
             record
             for path in sorted(findings_by_path)
-            for record in convert_findings(project.source(files[path]), findings_by_path[path], task=self._name)
+            for record in convert_findings(project.source(files[path]), findings_by_path[path], task=self._name).records
         ]
+        replaced = [finding.replaced for finding in report.findings if finding.replaced]
         excluded = ExcludedRecords(
             unknown_files=unknown_files,
             unknown_locations=len(report.findings) - unknown_files - len(records),
             dismissed=report.dismissed,
             tool_failed=report.has_failed,
             examples=tuple(examples),
+            unread=report.unread.parts,
+            unread_sample=next(iter(report.unread.samples), ""),
+            replaced=len(replaced),
+            replaced_sample=next(iter(replaced), ""),
         )
         self.report = msgspec.json.encode(excluded).decode()
         return records
@@ -95,6 +101,10 @@ def _read_reports(form: ReportFormat, files: Sequence[bytes]) -> ImportedReport:
         findings=list(limit_findings(finding for report in reports for finding in report.findings)),
         dismissed=sum(report.dismissed for report in reports),
         has_failed=any(report.has_failed for report in reports),
+        unread=UnreadText(
+            sum(report.unread.parts for report in reports),
+            tuple(sample for report in reports for sample in report.unread.samples),
+        ),
     )
 
 
