@@ -66,7 +66,7 @@ _INDEX_NAMES: ExpectedNames = {
     _BATCH_NAME: {r"[1-9]\d{0,8}": {rf"{re.escape(layout.INDEX_FILE)}|{layout.INDEX_PART_PATTERN.pattern}": "file"}},
 }
 _CACHE_NAMES = (
-    rf"stat-[0-9a-f]{{16}}\.stamp|{layout.OBJECTS_COLLECTED}"
+    f"{re.escape(layout.STAT_STAMP)}|{layout.OBJECTS_COLLECTED}"
     f"|{layout.STAT_CACHE_PATTERN.pattern}|{layout.RESULT_CACHE_PATTERN.pattern}"
 )
 _STORE_NAMES: ExpectedNames = {

@@ -84,7 +84,7 @@ class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `read_files` is the number of files that were opened. `notes` are texts for the user. `reused` is set if nothing has
     changed since the last snapshot, which is then returned again. `stat_cache` is the name of the stat cache with the
-    lstat results of the tree.
+    lstat results of the tree, or empty if there is none.
     """
 
     snapshot_id: SnapshotId
@@ -108,8 +108,11 @@ def take_snapshot(
     now: Callable[[], float],
     report: Callable[[SnapshotProgress], None] | None = None,
     objects: ObjectStore | None = None,
+    is_temporary: bool = False,
 ) -> SnapshotResult:
     """Take a snapshot of the files below the roots. On return the snapshot and its objects are durable.
+
+    If the tree `is_temporary`, no stat cache is written, because no later snapshot could use it.
 
     `now` returns Unix seconds, used only for `created_at`. If the tree has not changed since the last snapshot, return
     that snapshot without opening a file. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreUnwritable. If
@@ -121,7 +124,9 @@ def take_snapshot(
         with TreeLister(sources, directories, selection) as lister:
             for directory in sources.directories:
                 lister.start_git(directory)
-            creation = _SnapshotCreation(files, store_root, sources, rules, directories, objects)
+            creation = _SnapshotCreation(
+                files, store_root, sources, rules, directories, objects, is_temporary=is_temporary
+            )
             result = None if rules.rehash else creation.try_reuse(lister, now)
             if result is not None:
                 return result
@@ -152,8 +157,11 @@ class _SnapshotCreation:
         rules: SourceRules,
         directories: DirectoryDescriptors,
         objects: ObjectStore | None,
+        *,
+        is_temporary: bool,
     ) -> None:
         self._files = files
+        self._is_temporary = is_temporary
         self._store_root = store_root
         self._sources = sources
         self._directories = directories
@@ -334,6 +342,8 @@ class _SnapshotCreation:
 
     def _write_stat_cache(self, cache: StatCache, document: SnapshotDocument) -> None:
         """Write the stat cache. If a pack is known to be damaged, write it so that `try_reuse` never accepts it."""
+        if self._is_temporary:
+            return
         packs = self._objects.pack_sizes()
         cache = msgspec.structs.replace(
             cache,
@@ -363,7 +373,7 @@ class _SnapshotCreation:
             reused=reused,
             skipped=skipped,
             notes=notes,
-            stat_cache=self._cache_path.name,
+            stat_cache="" if self._is_temporary else self._cache_path.name,
         )
 
     def _stat_path(self, path: bytes) -> FileStat:

@@ -276,10 +276,11 @@ def cache_path(store_root: Path, source: bytes) -> Path:
 def make_stamp(files: StoreFiles, path: Path, base: bytes) -> int:
     """Return the stamp of a new cache: the current time in ns, by the clock of the store's file system.
 
-    Only rows with earlier times are valid. If `base` is on another device, two seconds are subtracted.
+    Only rows with earlier times are valid. If `base` is on another device, two seconds are subtracted. All sources
+    share one file. If it is that of another process, it exists before this process reads the tree too.
     """
     files.make_directory(path.parent)
-    probe = path.with_suffix(".stamp")
+    probe = path.with_name(layout.STAT_STAMP)
     files.write_volatile(probe, b"")
     status = os.lstat(probe)
     return status.st_mtime_ns - (0 if os.stat(base).st_dev == status.st_dev else _OTHER_CLOCK_MARGIN_NS)

@@ -47,8 +47,10 @@ OBJECTS_COLLECTED = "objects-collected"
 
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
-RESULT_CACHE_PATTERN = re.compile(r"(?:churn|durations|headline)-[0-9a-f]{16}\.bin\Z")
-"""Files in `cache/` with results that are expensive to compute."""
+RESULT_CACHE_PATTERN = re.compile(r"(?:churn|durations|headline)-[0-9a-f]{16}\.bin\Z|stat-[0-9a-f]{16}\.stamp\Z")
+"""Files in `cache/` with results that are expensive to compute, and files of earlier versions."""
+STAT_STAMP = "stat.stamp"
+"""A file in `cache/`, from whose time the time of a stat cache is read."""
 
 TERMS = "terms"
 """The directory in `indexes/` with the terms of shard files.

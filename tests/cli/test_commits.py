@@ -84,7 +84,9 @@ def test_base_without_batch_is_analysed_once_outside_the_worktree(project: Proje
     (head,) = commands.batches()
     (project.tree / "a.py").write_bytes(b"edited = 1\n")
     parent = git(project.tree, "rev-parse", "HEAD~1")
+    stat_caches = sorted((project.store / "cache").glob("stat-*"))
     output = commands("check", "HEAD~1", "--json", status=1)
+    assert sorted((project.store / "cache").glob("stat-*")) == stat_caches, "the scratch checkout left a stat cache"
     assert f"no batch of HEAD~1 (commit {parent[:12]}); analysing this commit with the tasks of {head}" in output.notes
     answer = output.json
     assert (answer["base"]["commit"], answer["base"]["is_clean"]) == (parent, True)

@@ -234,6 +234,7 @@ def test_every_file_of_the_store_layout_passes_no_foreign_files(stored: Stored) 
         f"objects/{holder}.part",
         "snapshots/.made.tmp/anything",
         "cache/stat-0123456789abcdef.stamp",
+        "cache/stat.stamp",
         "cache/objects-collected",
         f"indexes/terms/{digest}",
         f"indexes/terms/.{digest}.made.tmp",

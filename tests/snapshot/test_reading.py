@@ -73,7 +73,7 @@ def test_stamp_is_created_before_the_tree_is_read(bench: Workbench) -> None:
     happened: list[str] = []
 
     def watch(operation: Operation) -> None:
-        if ".stamp" in operation.path.name and operation.call == "create":
+        if ".stamp." in operation.path.name and operation.call == "create":
             happened.append("stamp")
 
     files = RealFiles(WatchedCalls(RealCalls(), watch))

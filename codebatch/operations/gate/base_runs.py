@@ -225,7 +225,11 @@ def freeze_commit(
     rules = read_source_rules(store.files, store.root, _similar_stat_cache(store, head))
     with check_out_commit(repository, commit) as directory:
         result = take_snapshot_of_paths(
-            store, [Path(os.fsdecode(directory))], rules or rules_for(execution.configuration, (), ()), listener.phase
+            store,
+            [Path(os.fsdecode(directory))],
+            rules or rules_for(execution.configuration, (), ()),
+            listener.phase,
+            is_temporary=True,
         )
     return load_snapshot(store.files, store.root, result.snapshot_id)
 

@@ -67,9 +67,14 @@ def rules_for(
 
 
 def take_snapshot_of_paths(
-    store: StoreDir, paths: Sequence[Path], rules: SourceRules, phase: PhaseCallback = ignore_phase
+    store: StoreDir,
+    paths: Sequence[Path],
+    rules: SourceRules,
+    phase: PhaseCallback = ignore_phase,
+    *,
+    is_temporary: bool = False,
 ) -> SnapshotResult:
-    """Take a snapshot of exactly these paths.
+    """Take a snapshot of exactly these paths. `is_temporary` is as in `take_snapshot`.
 
     Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError.
     """
@@ -78,7 +83,15 @@ def take_snapshot_of_paths(
         phase("reading", progress.paths_done, progress.paths)
 
     phase("listing")
-    return take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9, report=report)
+    return take_snapshot(
+        store.files,
+        store.root,
+        paths,
+        rules,
+        now=lambda: wall_ns() / 1e9,
+        report=report,
+        is_temporary=is_temporary,
+    )
 
 
 def take_project_snapshot(
