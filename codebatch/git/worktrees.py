@@ -46,6 +46,30 @@ def linked_common_directory(top: bytes) -> bytes | None:
     return os.path.realpath(os.path.join(own, common))
 
 
+def read_linked_trees(common: bytes) -> dict[bytes, bool]:
+    """Map the top of each linked work tree of a repository to whether it is locked, like `git worktree list`.
+
+    `common` is the common git directory. A listed tree may not exist. Raises OSError if the list cannot be read
+    completely, or if `common` is not a git directory.
+    """
+    os.stat(os.path.join(common, b"HEAD"))
+    place = os.path.join(common, b"worktrees")
+    try:
+        names = os.listdir(place)
+    except FileNotFoundError:  # git removes the directory with its last work tree.
+        return {}
+    trees: dict[bytes, bool] = {}
+    for name in names:
+        own = os.path.join(place, name)
+        try:
+            back = read_regular(os.path.join(own, b"gitdir"), bytes_max=_GITFILE_BYTES_MAX, is_link_followed=False)
+        except FileNotFoundError:
+            continue
+        top = os.path.dirname(os.path.normpath(os.path.join(own, back.removesuffix(b"\n"))))
+        trees[top] = os.path.lexists(os.path.join(own, b"locked"))
+    return trees
+
+
 def is_linked_work_tree(top: bytes, other: bytes | None) -> bool:
     """Return whether `top` is a linked work tree of the repository whose work tree is at `other`."""
     if other is None or top == other:

@@ -113,6 +113,26 @@ def test_batches_with_unapplied_changes_are_kept_and_reported(tmp_path: Path) ->
     assert batch_ids(store) == ids(made[3:])
 
 
+def test_unapplied_changes_outlive_the_directory_of_their_task_list(tmp_path: Path) -> None:
+    source = tmp_path / "place" / "tree"
+    source.mkdir(parents=True)
+    made = [
+        make_isolated_batch(tmp_path / "store", source, ["fix"], trees=tmp_path / "trees", at_ns=number * 10**9)
+        for number in (1, 2)
+    ]
+    for number, each in enumerate(made):
+        each.end("fix", {b"a.py": (b"before %d" % number, b"after %d" % number)})
+    apply_of(made[1])
+    shutil.rmtree(source)
+    two_days_ago_ns = wall_ns() - 2 * NS_PER_DAY
+    os.utime(source.parent, ns=(two_days_ago_ns, two_days_ago_ns))
+    result = collect_garbage(made[0].store, keep=50)
+    assert (result.batches, result.removed_sources) == ((made[1].batch.id,), (str(source),))
+    assert [each.batch_id for each in result.unapplied] == ids(made[:1])
+    apply_of(made[0])
+    assert collect_garbage(made[0].store, keep=50).batches == (made[0].batch.id,)
+
+
 @pytest.mark.parametrize("edits", [{}, None])
 def test_batch_without_changes_is_removed(tmp_path: Path, edits: dict[bytes, tuple[bytes, bytes]] | None) -> None:
     made = [make_isolated_batch(tmp_path / "store", tmp_path, ["fix"], at_ns=number * 10**9) for number in (1, 2)]

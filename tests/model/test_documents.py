@@ -22,6 +22,7 @@ from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ShardId
 from codebatch.store.batches.batch_directory import BatchFile, BatchId, decode_batch
 from codebatch.store.batches.holders import HolderFile, decode_holder
+from codebatch.store.batches.source_places import SourcePlace
 from codebatch.store.documents import read_document
 from codebatch.store.results.compaction import CompactedBatch, decode_compacted
 from codebatch.store.results.outputs import Manifest, OutputShard, TaskOutput, decode_manifest
@@ -42,6 +43,7 @@ BATCH = BatchFile(
     created_at_ns=1_800_000_000_000_000_000,
     shards=1,
     items=5,
+    place=SourcePlace(device=7, is_on_store_device=True, parent=9, work_tree=b"/home/\xe9", repository=b"/m/.git"),
 )
 SNAPSHOT = SnapshotDocument(
     snapshot_id="snap-2222222222222222",

@@ -55,6 +55,11 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool, removes_unapplie
     not ended, are always kept. Task lists with changes that `codebatch apply` has not written are kept too, unless
     --unapplied is given.
 
+    If the directory of a project was removed, none of its batches are kept, except pinned and named batches and such
+    task lists. This applies to a git work tree that git no longer lists, and to a directory that its parent directory
+    has not had for a day. It does not apply if the directory may only be invisible, as on a disk that is not mounted
+    now.
+
     Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects, such as
     file contents, are removed if no snapshot or batch uses them.
 
@@ -73,6 +78,7 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool, removes_unapplie
         note=context.report,
     )
     removed = [
+        *(f"source    {source} was removed, so its batches are not kept" for source in collected.removed_sources),
         *(f"batch     {id_}" for id_ in collected.batches),
         *(f"snapshot  {id_}" for id_ in collected.snapshots),
     ]

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import StoreError, StoreInUse, StoreUnwritable, UnknownId
+from codebatch.model.entry import display_path
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store import layout
@@ -45,6 +46,7 @@ class UnappliedBatch(msgspec.Struct, frozen=True, kw_only=True):
 class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a garbage collection, or of its dry run.
 
+    - `removed_sources`: source directories that were removed, so that their batches were removed too.
     - `settled`: batches of which only the outputs are kept.
     - `packs`: packs that were removed.
     - `packs_rewritten`: packs that were rewritten, because they had live and dead objects.
@@ -64,6 +66,7 @@ class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     relinked: int
     relinked_bytes: int
     freed_bytes: int
+    removed_sources: tuple[str, ...] = ()
     unapplied: tuple[UnappliedBatch, ...] = ()
     unremoved: tuple[UnremovedData, ...] = ()
 
@@ -236,12 +239,13 @@ def _collect_planned(store: StoreDir, plan: CollectionPlan, note: NoteCallback) 
         snapshots=existing(plan.snapshots),
         to_settle=[(batch, digest) for batch, digest in plan.to_settle if batch.id in refused],
         indexes=[*existing(plan.indexes), *store.unfinished_directories()],
-        terms=existing(plan.terms),
+        terms=existing([*plan.terms, *plan.caches]),
         copies=plan.copies if layout.BATCHES in refused else [],
         packs=plan.packs if layout.OBJECTS in refused or existing([*plan.batches, *plan.snapshots]) else None,
     )
     stays = _summarize_plan(left)
-    return CollectionResult(
+    return replace(
+        planned,
         batches=tuple(name for name in planned.batches if name not in stays.batches),
         snapshots=tuple(name for name in planned.snapshots if name not in stays.snapshots),
         settled=tuple(name for name in planned.settled if name not in stays.settled),
@@ -261,8 +265,9 @@ def _summarize_plan(plan: CollectionPlan) -> CollectionResult:
     roots = [*plan.batches, *plan.snapshots, *plan.indexes, *unsettled]
     copies = [name for copy in plan.copies for name in copy.names]
     freed_bytes, relinked_bytes = reclaimable_bytes(roots, copies)
-    _, terms_bytes = reclaimable_bytes((), plan.terms)
+    _, cache_bytes = reclaimable_bytes((), [*plan.terms, *plan.caches])
     return CollectionResult(
+        removed_sources=tuple(sorted(map(display_path, {*plan.abandoned.values()}))),
         settled=tuple(sorted(batch.id for batch, _ in plan.to_settle)),
         batches=tuple(sorted(path.name for path in plan.batches)),
         snapshots=tuple(sorted(path.name for path in plan.snapshots)),
@@ -271,7 +276,7 @@ def _summarize_plan(plan: CollectionPlan) -> CollectionResult:
         objects=packs.dead if packs else 0,
         relinked=len(copies),
         relinked_bytes=relinked_bytes,
-        freed_bytes=freed_bytes + relinked_bytes + terms_bytes + (packs.dead_bytes if packs else 0),
+        freed_bytes=freed_bytes + relinked_bytes + cache_bytes + (packs.dead_bytes if packs else 0),
     )
 
 

@@ -33,6 +33,7 @@ from codebatch.store import layout
 from codebatch.store.batches.ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
 from codebatch.store.batches.ids import ONE_MICROSECOND, batch_id_at, batch_id_instant, instant_after_1970
 from codebatch.store.batches.ids import BatchId as BatchId
+from codebatch.store.batches.source_places import SourcePlace, locate_source
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.documents import read_document
 from codebatch.store.ids import SkipCallback
@@ -87,6 +88,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     - `project`: for a task list, the root of its project; `sources` is then the directory of the list. Empty for
       analyses.
     - `for_comparison`: the batch was run only as the base of a comparison. `latest~N` does not count it.
+    - `place`: where the source was, as evidence for its removal. None if it is not one directory, or unknown.
     """
 
     format: int = BATCH_FORMAT
@@ -107,6 +109,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     shards: int
     items: int
     project: bytes = b""
+    place: SourcePlace | None = None
 
     @property
     def project_root(self) -> bytes:
@@ -220,6 +223,7 @@ def create_batch(
         shards=len(plan.shards),
         items=plan.item_count,
         project=project,
+        place=locate_source(sources, store.root),
     )
     with building_batch(store, about) as root:
         store.files.write_new(root / layout.PLAN_FILE, encode_plan(plan))

@@ -11,7 +11,7 @@ Then `execute_collection` performs these steps, while its caller holds the exclu
 4. Batches are settled: only their outputs stay (store/results/compaction.py).
 5. Equal shard files are linked to each other (store/results/relinking.py).
 6. Packs are removed or rewritten (store/objects/repacking.py).
-7. Stat caches, and indexes of removed batches, are removed. They only save time.
+7. Caches, and indexes of removed batches, are removed. They only save time.
 
 So at any time, and after power loss, the remaining data refers only to existing data. If a batch or snapshot cannot be
 read, its references are unknown. Then no snapshot and no object is removed.
@@ -26,7 +26,6 @@ import contextlib
 import errno
 import os
 import stat
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -34,14 +33,19 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable, UnknownId
-from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.scheduling.lifecycle import BatchState, batch_state
+from codebatch.model.digest import DIGEST_PATTERN, Digest, digest_bytes
 from codebatch.store import layout
-from codebatch.store.batches.batch_directory import BATCH_ID_PATTERN, BatchDir, batch_ids, is_work, open_batch
-from codebatch.store.batches.holders import has_live_holder
+from codebatch.store.batches.batch_directory import BATCH_ID_PATTERN, BatchDir, batch_ids, is_work
 from codebatch.store.batches.pins import protected_ids
+from codebatch.store.batches.source_places import RemovedSources
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback
+from codebatch.store.maintenance.retention import (
+    EndStateReader,
+    choose_old_batches,
+    read_all_batches,
+    settled_digest,
+)
 from codebatch.store.maintenance.work_references import (
     BatchTreeSettings,
     iter_change_set_objects,
@@ -51,7 +55,7 @@ from codebatch.store.maintenance.work_references import (
 )
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
 from codebatch.store.objects.repacking import RepackingPlan, choose_packs, repack_objects
-from codebatch.store.results.compaction import can_compact, compact_batch, read_compacted
+from codebatch.store.results.compaction import compact_batch
 from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import MergedOutputs, current_outputs
 from codebatch.store.results.relinking import FileCopies, find_copies, replace_by_links
@@ -62,12 +66,6 @@ NS_PER_DAY = 24 * 3600 * 10**9
 UNNAMED_DAYS_MAX = 14
 """Maximum age in days of a snapshot or stat cache that no batch refers to."""
 
-EndStateReader = Callable[[BatchDir], BatchState | None]
-"""A function that returns the state of a work batch that has ended.
-
-It returns None if a process holds the batch, or the batch waits for an answer.
-"""
-
 
 def _unknown_state(_: BatchDir) -> None:
     return None
@@ -76,6 +74,7 @@ def _unknown_state(_: BatchDir) -> None:
 class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A plan of one garbage collection: the data to remove.
 
+    - `abandoned`: the removed batches whose source directory was removed, with this directory.
     - `to_settle`: the batches of which only the outputs stay.
     - `trees`: the trees of removed batches.
     - `copies`: groups of equal shard files, to be linked to each other.
@@ -84,8 +83,9 @@ class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     to_settle: list[tuple[BatchDir, Digest]] = msgspec.field(default_factory=list)
     batches: list[Path] = msgspec.field(default_factory=list)
+    abandoned: dict[str, bytes] = msgspec.field(default_factory=dict)
     snapshots: list[Path] = msgspec.field(default_factory=list)
-    stat_caches: list[Path] = msgspec.field(default_factory=list)
+    caches: list[Path] = msgspec.field(default_factory=list)
     trees: list[BatchTreeSettings] = msgspec.field(default_factory=list)
     indexes: list[Path] = msgspec.field(default_factory=list)
     terms: list[Path] = msgspec.field(default_factory=list)
@@ -127,7 +127,8 @@ def plan_collection(
     - batches with an ID in `spared`
     - if `source_filter` is given: batches with other sources
 
-    COMPLETED batches that stay are settled, unless they are in `spared`.
+    If their source was removed, all batches are removed except bases and pinned, named, held or spared ones, with their
+    snapshots and caches. COMPLETED batches that stay are settled, unless they are in `spared`.
 
     - `with_objects`: collect objects too. None means: collect objects if the last collection of objects was at least a
       day ago.
@@ -137,18 +138,21 @@ def plan_collection(
     - `on_skipped` is called with a message for each damaged file.
     """
     pinned = protected_ids(store)
-    batches, is_all_known = _read_batches(store, on_skipped)
-    old = _old_batches(batches, keep, pinned, source_filter, work_ended)
+    batches, is_all_known = read_all_batches(store, on_skipped)
+    sources = RemovedSources(store.root, now_ns)
+    gone = {batch.id for batch in batches if sources.has(batch.about.sources, batch.about.place)}
+    old = choose_old_batches(batches, keep, pinned, source_filter, gone, work_ended)
     removed = [batch for batch in old if batch.id not in spared and not (is_work(batch) and is_work_needed(batch))]
-    remaining = [batch for batch in batches if batch not in removed]
-    to_settle = [
-        (batch, digest) for batch in remaining if batch.id not in spared and (digest := _settled_digest(batch))
-    ]
+    removed_ids = {batch.id for batch in removed}
+    remaining = [batch for batch in batches if batch.id not in removed_ids]
+    to_settle = [(batch, digest) for batch in remaining if batch.id not in spared and (digest := settled_digest(batch))]
+    abandoned = [batch for batch in removed if batch.id in gone]
     plan = CollectionPlan(
         batches=[batch.root for batch in removed],
+        abandoned={batch.id: batch.about.sources[0] for batch in abandoned},
         to_settle=to_settle,
         copies=find_copies(store.files, _shard_names(remaining, to_settle)) if with_copies else [],
-        indexes=list(_indexes_to_remove(store, {*batch_ids(store)} - {batch.id for batch in removed})),
+        indexes=list(_indexes_to_remove(store, {*batch_ids(store)} - removed_ids)),
     )
     if not is_all_known:
         return plan
@@ -160,18 +164,14 @@ def plan_collection(
         return plan
     referenced = {batch.about.snapshot_id for batch in remaining} | pinned | tree_snapshots(trees)
     names = snapshot_ids(store.files, store.root)
-    paths = (store.root / layout.SNAPSHOTS / name for name in names if name not in referenced)
-    plan.snapshots.extend(path for path in paths if _is_older_than_limit(store, path, now_ns))
+    plan.snapshots.extend(_old_snapshots(store, [name for name in names if name not in referenced], abandoned, now_ns))
     remaining_snapshots = sorted({*names} - {path.name for path in plan.snapshots})
-    plan.stat_caches.extend(_old_stat_caches(store, {batch.about.stat_cache for batch in remaining}, now_ns))
-    if with_objects is None:
-        with_objects = _is_object_collection_due(store, now_ns)
-    if with_objects:
-        plan.terms.extend(_terms_to_remove(store, remaining))
-    needed = _needed_objects(store, remaining, remaining_snapshots, on_skipped) if with_objects else None
-    if needed is None:
+    plan.caches.extend(_old_caches(store, remaining, abandoned, now_ns))
+    if not (_is_object_collection_due(store, now_ns) if with_objects is None else with_objects):
         return plan
-    return replace(plan, packs=choose_packs(store.objects(), needed))
+    plan.terms.extend(_terms_to_remove(store, remaining))
+    needed = _needed_objects(store, remaining, remaining_snapshots, on_skipped)
+    return plan if needed is None else replace(plan, packs=choose_packs(store.objects(), needed))
 
 
 def execute_collection(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) -> list[UnremovedData]:
@@ -210,7 +210,7 @@ def execute_collection(store: StoreDir, going: CollectionPlan, on_skipped: SkipC
                     "that is still needed, and this copy is damaged"
                 )
             files.write_volatile(store.root / layout.CACHE / layout.OBJECTS_COLLECTED, b"")
-    for path in (*going.stat_caches, *going.terms):
+    for path in (*going.caches, *going.terms):
         with _noting_refusal(str(path.relative_to(store.root)), unremoved):
             files.remove(path)
     return unremoved
@@ -228,54 +228,6 @@ def _noting_refusal(name: str, unremoved: list[UnremovedData]) -> Iterator[None]
         unremoved.append(UnremovedData(name=name, reason=os.strerror(number)))
 
 
-def _read_batches(store: StoreDir, on_skipped: SkipCallback) -> tuple[list[BatchDir], bool]:
-    """Return every readable batch, latest first, and whether all batches are readable."""
-    batches = []
-    names = batch_ids(store)
-    for batch_id in reversed(names):
-        try:
-            batches.append(open_batch(store, batch_id))
-        except (StoreError, UnknownId) as error:
-            on_skipped(
-                f"{batch_id} cannot be read, so neither this batch nor any snapshot was removed: {error.message}"
-            )
-    return batches, len(batches) == len(names)
-
-
-def _old_batches(
-    batches: list[BatchDir],
-    keep: int,
-    pinned: Collection[str],
-    sources: tuple[bytes, ...] | None,
-    work_ended: EndStateReader,
-) -> list[BatchDir]:
-    def retention_group(batch: BatchDir) -> tuple[object, ...]:
-        return batch.about.sources, batch.about.paths, batch.about.pipeline, batch.about.for_comparison
-
-    bases = {
-        base for batch in batches if batch.about.bases and _state_if_ended(batch) is None for base in batch.about.bases
-    }
-    sizes = Counter(map(retention_group, batches))
-    ended: Counter[tuple[object, ...]] = Counter()
-    old = []
-    for batch in batches:
-        if (
-            batch.id in pinned
-            or batch.id in bases
-            or sizes[retention_group(batch)] <= keep
-            or sources not in (None, batch.about.sources)
-        ):
-            continue
-        state = work_ended(batch) if is_work(batch) else _state_if_ended(batch)
-        if state is None:
-            continue
-        group_and_success = (*retention_group(batch), state is BatchState.COMPLETED)
-        ended[group_and_success] += 1
-        if ended[group_and_success] > keep:
-            old.append(batch)
-    return old
-
-
 def _shard_names(remaining_batches: list[BatchDir], to_settle: list[tuple[BatchDir, Digest]]) -> Iterator[ShardName]:
     """Yield the names of the shard files that remain after the collection.
 
@@ -288,51 +240,47 @@ def _shard_names(remaining_batches: list[BatchDir], to_settle: list[tuple[BatchD
     )
 
 
-def _state_if_ended(batch: BatchDir) -> BatchState | None:
-    """Return the state of an analysis that has ended.
+def _old_snapshots(store: StoreDir, unreferenced: list[str], abandoned: list[BatchDir], now_ns: int) -> Iterator[Path]:
+    """Yield the old snapshots, and those that were not taken again after the last abandoned batch of them."""
+    needed_until: dict[str, int] = {batch.about.snapshot_id: batch.about.created_at_ns for batch in reversed(abandoned)}
+    for name in unreferenced:
+        path = store.root / layout.SNAPSHOTS / name
+        if _was_modified_before(store, path, needed_until.get(name, 0), now_ns):
+            yield path
 
-    None if a process holds the batch, or its outputs are not merged or not readable.
+
+def _was_modified_before(store: StoreDir, path: Path, end_ns: int, now_ns: int) -> bool:
+    """Return whether a path was last modified more than UNNAMED_DAYS_MAX days ago, or not after `end_ns`.
+
+    False for links or missing paths.
     """
-    try:
-        if has_live_holder(batch):
-            return None
-        if read_compacted(batch) is not None:
-            return BatchState.COMPLETED
-        outputs = current_outputs(batch)
-    except (StoreError, UnknownId):
-        return None
-    return None if outputs is None else batch_state(outputs.manifest.count_outcomes(), is_started=True)
-
-
-def _settled_digest(batch: BatchDir) -> Digest | None:
-    """Return the result digest of a batch that can be settled, or None if it cannot."""
-    if not can_compact(batch) or _state_if_ended(batch) is not BatchState.COMPLETED:
-        return None
-    settled = read_compacted(batch)
-    if settled is not None:
-        return settled.result_digest
-    with contextlib.suppress(UnknownId):
-        outputs = current_outputs(batch)
-        return outputs.manifest.result_digest if outputs is not None and outputs.is_complete() else None
-    return None
-
-
-def _is_older_than_limit(store: StoreDir, path: Path, now_ns: int) -> bool:
-    """Return whether a path was last modified more than UNNAMED_DAYS_MAX days ago. False for links or missing paths."""
     status = store.files.stat(path)
     return (
         status is not None
         and not stat.S_ISLNK(status.st_mode)
-        and now_ns - status.st_mtime_ns > UNNAMED_DAYS_MAX * NS_PER_DAY
+        and (now_ns - status.st_mtime_ns > UNNAMED_DAYS_MAX * NS_PER_DAY or status.st_mtime_ns <= end_ns)
     )
 
 
-def _old_stat_caches(store: StoreDir, named: Collection[str], now_ns: int) -> Iterator[Path]:
+def _old_caches(store: StoreDir, remaining: list[BatchDir], abandoned: list[BatchDir], now_ns: int) -> Iterator[Path]:
+    """Yield the caches that no batch names and that are old or of a removed source directory."""
+    named = {name for batch in remaining for name in _cache_names(batch)}
+    unneeded = {name for batch in abandoned for name in _cache_names(batch)} - named
+    stat_caches = {batch.about.stat_cache for batch in remaining}
     for name in store.files.listing(store.root / layout.CACHE):
         path = store.root / layout.CACHE / name
         is_cache = layout.STAT_CACHE_PATTERN.match(name) or layout.RESULT_CACHE_PATTERN.match(name)
-        if is_cache and name not in named and _is_older_than_limit(store, path, now_ns):
+        if is_cache and name not in stat_caches and (name in unneeded or _was_modified_before(store, path, 0, now_ns)):
             yield path
+
+
+def _cache_names(batch: BatchDir) -> Iterator[str]:
+    """Yield the names of the caches of a batch and of its source directories."""
+    yield batch.about.stat_cache
+    yield layout.headline_cache_name(digest_bytes(batch.id.encode()))
+    for directory in {*batch.about.sources, batch.about.place.work_tree if batch.about.place else b""}:
+        yield layout.churn_cache_name(digest_bytes(directory))
+        yield layout.durations_cache_name(digest_bytes(directory))
 
 
 def _indexes_to_remove(store: StoreDir, staying: Collection[str]) -> Iterator[Path]:

@@ -16,6 +16,7 @@ from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.outcome import first_uncovered_input
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import NO_CHECKOUT, BatchDir, Checkout, building_batch, new_batch_id
+from codebatch.store.batches.source_places import locate_source
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import Manifest
@@ -64,6 +65,7 @@ def adopt_batch(
         batch.about,
         batch_id=new_batch_id(store, at_ns),
         sources=sources,
+        place=locate_source(sources, store.root),
         stat_cache=stat_cache,
         commit=checkout.commit,
         is_clean=checkout.is_clean,
