@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.model.record import Diagnostic
+from codebatch_workers.api.protocols import BatchedFileTask, FileFailure
 from codebatch_workers.lint.python.ruff import RuffError, RuffFinding, RuffRunner
 from codebatch_workers.lint.python.ruff_project import ProjectRuffRunner
-from tests.support.source_files import source
+from tests.support.source_files import created, source
 
 
 class FileRemovingRuff(RuffRunner):
@@ -36,9 +38,36 @@ def test_file_unreadable_for_ruff_is_an_error(make: Callable[[Path], RuffRunner]
         make(tmp_path).check([source("a.py", "import os\n"), source("b.py", "import os\n")])
 
 
-def test_crash_of_ruff_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuffError, match="ruff ended with"):
-        RuffRunner(["F401"], tmp_path).check([source("a.py", "x = " + "[" * 20_000 + "]" * 20_000 + "\n")])
+def test_failure_of_ruff_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuffError, match="ruff ended with 2"):
+        RuffRunner(["NO1"], tmp_path).check([source("a.py", "import os\n")])
+
+
+@pytest.mark.parametrize("make", [partial(RuffRunner, ["F401"]), ProjectRuffRunner])
+def test_crash_of_ruff_concerns_only_the_file_that_causes_it(
+    make: Callable[[Path], RuffRunner], tmp_path: Path
+) -> None:
+    deep = source("c.py", "import os\nx = " + "[" * 2_000_000 + "]" * 2_000_000 + "\n")
+    sum_of_many = source("d.py", "import os\nx = " + "+".join(["1"] * 10_000) + "\n")
+    files = [source("a.py", "import os\n"), source("b.py", "x = 1\n"), deep, sum_of_many, source("e.py", "import os\n")]
+    ruff = make(tmp_path)
+    found = [[finding.code for finding in answer if finding.code == "F401"] for answer in ruff.check(files)]
+    assert found == [["F401"], [], [], ["F401"], ["F401"]]
+    assert [ruff.is_uncheckable(file) for file in files] == [False, False, True, False, False]
+
+
+def test_lint_fails_only_for_the_file_on_which_ruff_crashes(tmp_path: Path) -> None:
+    deep = source("a.py", "x = " + "[" * 2_000_000 + "]" * 2_000_000 + "\n")
+    files = [source("b.py", "import os\n"), deep]
+    parse, lint = created("parse", tmp_path), created("lint", tmp_path)
+    assert isinstance(parse, BatchedFileTask)
+    assert isinstance(lint, BatchedFileTask)
+    (first, second) = lint.complete(files, [lint.run_file(file) for file in files])
+    assert isinstance(first, list)
+    assert [record.code for record in first if isinstance(record, Diagnostic)] == ["F401"]
+    assert isinstance(second, FileFailure)
+    assert second.evidence == "ruff crashes on this file, probably because its code is nested too deeply"
+    assert all(isinstance(answer, list) for answer in parse.complete(files, [parse.run_file(file) for file in files]))
 
 
 def test_ruff_answers_are_cached_for_a_single_further_request(tmp_path: Path) -> None:

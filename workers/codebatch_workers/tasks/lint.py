@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from codebatch.model.gitignore import parse_arguments
 from codebatch.model.record import Diagnostic, FileClass, Record, Severity
-from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
 from codebatch_workers.lint.bounds import CODES_ONCE_PER_NAME, FINDINGS_PER_FILE_MAX
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.path_settings import is_rule_on, matches_patterns, rule_severity
@@ -96,12 +96,19 @@ class LintTask:
         findings.sort(key=lambda record: (record.line, record.column, record.code))
         return list(findings)
 
-    def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+    def complete(
+        self, files: Sequence[SourceFile], records: Sequence[list[Record]]
+    ) -> list[list[Record] | FileFailure]:
         """Return the records of each file, with the findings of ruff appended for Python files."""
         final = [list(finding) for finding in records]
+        failures: dict[int, FileFailure] = {}
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
+            if self._ruff.is_uncheckable(files[index]):
+                failures[index] = FileFailure(
+                    "ruff crashes on this file, probably because its code is nested too deeply"
+                )
             if not answer:
                 continue
             if not self._is_project and any(finding.code == SYNTAX_ERROR_CODE for finding in answer):
@@ -110,7 +117,7 @@ class LintTask:
                 continue
             selected = list(self._select_findings(answer, files[index]))
             final[index].extend(selected if self._is_project else _exclude_fragments(selected))
-        return final
+        return [failures.get(index, found) for index, found in enumerate(final)]
 
     def _select_findings(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
         """Yield each finding of ruff whose rule is on for the file, with the severity that applies there."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -37,6 +38,8 @@ UNREADABLE_CODE = "E902"
 WITHOUT_SOURCES_ARGUMENTS = ("--config", "src = []")
 _LINE_END = re.compile(rb"\r\n?|\n")
 _OK_EXIT_STATUSES = (0, 1)
+# The stack with which a file is checked again. ruff parses recursively, and 8 MiB are enough for 5,000 levels.
+_STACK_BYTES = 128 << 20
 
 
 class _RuffLocation(msgspec.Struct, frozen=True):
@@ -58,6 +61,10 @@ _decoder = msgspec.json.Decoder(list[RuffFinding])
 
 class RuffError(Exception):
     """An error of ruff: the process failed, or its output was unexpected."""
+
+
+class RuffCrash(RuffError):
+    """An error of ruff: a signal ended the process. It aborts if its stack is exceeded by deeply nested code."""
 
 
 def common_arguments(codes: Iterable[str]) -> list[str]:
@@ -97,6 +104,7 @@ class RuffRunner:
         """Create a runner. If `respects_noqa` is false, `# noqa` suppresses nothing."""
         self.codes = sorted(codes)
         self._findings_by_file: dict[SourceFile, list[Diagnostic]] = {}
+        self._uncheckable: set[SourceFile] = set()
         self._scratch = scratch
         self.memory_directory = memory
         self._extra_arguments = () if respects_noqa else ("--ignore-noqa",)
@@ -113,14 +121,19 @@ class RuffRunner:
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         """Return the findings in each file, in the order of `files`. Results for files of the previous call are reused.
 
-        A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run, or reports a file that was not
-        given.
+        A syntax error has the code SYNTAX_ERROR. For a file on which ruff crashes, the list is empty, and
+        `is_uncheckable` is true. Raises RuffError if ruff cannot run, or reports a file that was not given.
         """
         unknown = [file for file in files if file not in self._findings_by_file]
         if unknown:
             known = {file: self._findings_by_file[file] for file in files if file in self._findings_by_file}
+            self._uncheckable &= known.keys()
             self._findings_by_file = known | dict(zip(unknown, self._check_files(unknown), strict=True))
         return [self._findings_by_file[file] for file in files]
+
+    def is_uncheckable(self, file: SourceFile) -> bool:
+        """Return whether ruff crashed on a file of the last call of `check`."""
+        return file in self._uncheckable
 
     def _check_files(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         if self.memory_directory is not None:
@@ -153,8 +166,9 @@ class RuffRunner:
             names = _write_missing(tree, files)
             findings: dict[str, list[RuffFinding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             # A bare name could be `-`, which means standard input.
-            for chunk in argument_chunks([b"./" + name for name in names]):
-                for finding in self._call_ruff(directory, chunk):
+            file_by_argument = dict(zip([b"./" + name for name in names], files, strict=True))
+            for chunk in argument_chunks(list(file_by_argument)):
+                for finding in self._findings_of(directory, chunk, file_by_argument):
                     if finding.filename not in findings or finding.code == UNREADABLE_CODE:
                         raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
                     findings[finding.filename].append(finding)
@@ -173,7 +187,40 @@ class RuffRunner:
         """Return the arguments that every call has before `--` and the file names."""
         return common_arguments([*self.codes, UNREADABLE_CODE])
 
+    def _findings_of(
+        self, directory: bytes, names: Sequence[bytes], files: Mapping[bytes, SourceFile]
+    ) -> list[RuffFinding]:
+        """Return the findings in some files.
+
+        If ruff crashes, halve the list. A single file is checked again with a larger stack.
+        """
+        try:
+            return self._call_ruff(directory, names)
+        except RuffCrash:
+            if len(names) == 1:
+                return self._findings_with_large_stack(directory, names[0], files)
+        middle = len(names) // 2
+        return [
+            finding
+            for part in (names[:middle], names[middle:])
+            for finding in self._findings_of(directory, part, files)
+        ]
+
+    def _findings_with_large_stack(
+        self, directory: bytes, name: bytes, files: Mapping[bytes, SourceFile]
+    ) -> list[RuffFinding]:
+        try:
+            return self._execute_ruff(directory, [name], _enlarge_stack)
+        except RuffCrash:
+            self._uncheckable.add(files[name])
+            return []
+
     def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
+        return self._execute_ruff(directory, names, None)
+
+    def _execute_ruff(
+        self, directory: bytes, names: Sequence[bytes], before_start: Callable[[], None] | None
+    ) -> list[RuffFinding]:
         done = subprocess.run(
             [self._ruff_path, *self.command_arguments(), *self._extra_arguments, "--", *names],
             cwd=directory,
@@ -181,10 +228,19 @@ class RuffRunner:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
+            preexec_fn=before_start,
         )
+        if done.returncode < 0:
+            raise RuffCrash(f"ruff was ended by signal {-done.returncode}")
         if done.returncode not in _OK_EXIT_STATUSES:
             raise RuffError(f"ruff ended with {done.returncode}: {done.stderr[-2000:].decode('utf-8', 'replace')}")
         return _decoder.decode(done.stdout)
+
+
+def _enlarge_stack() -> None:
+    hard_limit = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    bytes_max = _STACK_BYTES if hard_limit == resource.RLIM_INFINITY else min(_STACK_BYTES, hard_limit)
+    resource.setrlimit(resource.RLIMIT_STACK, (bytes_max, hard_limit))
 
 
 def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> RuffRunner:
