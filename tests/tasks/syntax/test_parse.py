@@ -109,6 +109,21 @@ def test_included_table_entries_are_no_syntax_error() -> None:
 @pytest.mark.parametrize(
     ("path", "content", "state"),
     [
+        ("a.py", "x = " + "+".join(["1"] * 4_500) + "\n", "partial"),
+        ("a.ts", "f(\n" * 4_500 + ")" * 4_500 + ";\n", "partial"),
+        ("a.c", "void f(void) { if (a) {}" + " else if (a) {}" * 4_500 + "}\n", "partial"),
+        ("a.ts", "x = [" + "[1],\n" * 4_500 + "];\n", "ok"),
+        ("a.py", "x = " + "+".join(["1"] * 400) + "\n", "ok"),
+    ],
+)
+def test_file_that_is_too_deep_for_queries_is_partially_parsed(path: str, content: str, state: str) -> None:
+    record, errors = parse(source(path, content))
+    assert (record.parse, errors) == (state, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "state"),
+    [
         ("src/intro.js", "(function (a) {\n'use strict';\n", "partial"),
         ("src/outro.js", "return a;\n})(this);\n", "partial"),
         ("src/wrapper.start.js", "(function (f) { f(); }(function (a) {\n  var b =\n", "partial"),

@@ -10,6 +10,10 @@ from tree_sitter import Node, Tree
 # Tree-sitter counts depth in 16 bits when it runs a query. Beyond this depth, queries take quadratic time. Code written
 # by hand is never so deep.
 QUERY_DEPTH_MAX = 4_000
+# Each level of nested code has a byte or more. So of code that is too deep, at least _BYTES_PER_PROBE consecutive bytes
+# are deeper than _PROBED_DEPTH_MAX.
+_PROBED_DEPTH_MAX = QUERY_DEPTH_MAX // 4
+_BYTES_PER_PROBE = QUERY_DEPTH_MAX - _PROBED_DEPTH_MAX
 # Queries also take quadratic time in the number of tokens within one error. A file with such an error is probably not
 # in the assumed language.
 _ERROR_TOKENS_MAX = 10_000
@@ -57,6 +61,21 @@ def _is_end_of_operand(node: Node, text: bytes) -> bool:
     before = text[max(0, node.start_byte - _LOOKAROUND_BYTES) : node.start_byte].rstrip()
     after = text[node.end_byte : node.end_byte + _LOOKAROUND_BYTES].lstrip()
     return before.endswith((b")", b"]", b"}")) or not after.startswith(b"=")
+
+
+def exceeds_query_depth(tree: Tree, size: int) -> bool:
+    """Return whether queries may miss nodes of a tree, because these are too deep. `size` is the size of the text.
+
+    Only places at a certain distance are examined.
+    """
+    for offset in range(_BYTES_PER_PROBE, size, _BYTES_PER_PROBE):
+        cursor = tree.walk()
+        depth = 0
+        while cursor.goto_first_child_for_byte(offset) is not None:
+            depth += 1
+            if depth > _PROBED_DEPTH_MAX:
+                return True
+    return False
 
 
 def is_hopeless_tree(tree: Tree) -> bool:

@@ -27,7 +27,7 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.python.ruff import SYNTAX_ERROR_CODE, RuffRunner, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_rules import SYNTAX_CODES
 from codebatch_workers.lint.severities import severity_in
-from codebatch_workers.syntax.broken_trees import iter_broken_nodes
+from codebatch_workers.syntax.broken_trees import exceeds_query_depth, iter_broken_nodes
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.fragments import is_fragment
 from codebatch_workers.syntax.json_dialects import is_trailing_comma
@@ -150,8 +150,8 @@ def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
 
 def _error_free_state(file: SourceFile) -> ParseState:
     """Return the parse state of a file in which no error was found."""
-    if file.is_parsed:
-        return "ok"
+    if file.tree is not None:
+        return "partial" if exceeds_query_depth(file.tree, len(file.utf8)) else "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar or is_lfs_pointer(file.content):
         return "skipped"
     return "ok" if file.has_grammar or file.language in LANGUAGES_OF_PATTERNS else "unsupported"
