@@ -182,6 +182,8 @@ class Edge(BaseRecord, frozen=True, kw_only=True, tag="edge"):
       relative to the directory of the file, otherwise to the directory of the file's module.
     - `type_only`: the import is only for type checkers and is never executed.
     - `deferred`: the import is executed after the file was loaded, for example in a function.
+    - `erasable`: the file uses the names at most as types, so TypeScript erases the import unless an option prevents
+      this.
 
     In a notebook, `cell` is the number of the cell, and `cell_line` is the line in the cell.
     """
@@ -196,6 +198,7 @@ class Edge(BaseRecord, frozen=True, kw_only=True, tag="edge"):
     module_file: str = ""
     type_only: bool = False
     deferred: bool = False
+    erasable: bool = False
     implicit: bool = False
     cell: int | UnsetType = UNSET
     cell_line: int | UnsetType = UNSET

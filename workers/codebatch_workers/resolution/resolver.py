@@ -103,6 +103,10 @@ class ProjectResolver:
             self._cached_results[key] = resolved
         return resolved
 
+    def erases_imports(self, path: str) -> bool:
+        """Return whether the compiler of a TypeScript file erases imports whose names are used only as types."""
+        return self._javascript_files.configurations.nearest_options(parent_directory(path)).erases_imports
+
     @cached_property
     def _javascript_files(self) -> JavaScriptFiles:
         return JavaScriptFiles(self._tree)

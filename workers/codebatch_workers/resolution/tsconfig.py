@@ -19,6 +19,12 @@ from codebatch_workers.resolution.documents import (
 from codebatch_workers.resolution.tree import PathTree, join_path, parent_directory, relative_to
 
 _CONFIGURATION_NAMES = ("tsconfig.json", "jsconfig.json")
+# Options with which the compiler keeps imports that are used only as types, and their values.
+_KEEPING_OPTIONS: Mapping[str, tuple[object, ...]] = {
+    "verbatimModuleSyntax": (True,),
+    "preserveValueImports": (True,),
+    "importsNotUsedAsValues": ("preserve", "error"),
+}
 # The first constant is the maximum number of files in a chain of `extends`. The others limit the directories in one
 # option, and the patterns with a star.
 _EXTENDS_DEPTH_MAX = 32
@@ -35,6 +41,13 @@ class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
     root_dirs: tuple[str, ...] = ()
     out_dir: str | None = None
     root_dir: str | None = None
+    # Options that keep imports whose names are used only as types, and whether they do.
+    kept_imports: Mapping[str, bool] = msgspec.field(default_factory=dict)
+
+    @property
+    def erases_imports(self) -> bool:
+        """Whether the compiler erases imports whose names are used only as types."""
+        return not any(self.kept_imports.values())
 
 
 class CompilerConfigurations:
@@ -63,17 +76,17 @@ class CompilerConfigurations:
 
     def _load_options(self, file: str) -> CompilerOptions:
         configuration, document = self._load_chain(file)
-        if configuration.paths or configuration.base_url is not None:
-            return configuration
         references = document.get("references")
+        others = []
         for reference in references if isinstance(references, list) else ():
             path = as_nonempty_string(as_mapping(reference).get("path"))
             other = self._referenced_file(parent_directory(file), path) if path is not None else None
             if other is not None and parent_directory(other) == parent_directory(file):
-                options, _ = self._load_chain(other)
-                if options.paths or options.base_url is not None:
-                    return options
-        return configuration
+                others.append(self._load_chain(other)[0])
+        chosen = next((each for each in (configuration, *others) if each.paths or each.base_url is not None), None)
+        # One of the referenced files has the options of the source files, and it is not known which one.
+        keeping = next((each.kept_imports for each in (configuration, *others) if not each.erases_imports), {})
+        return replace(chosen or configuration, kept_imports=keeping)
 
     def _load_chain(self, file: str) -> tuple[CompilerOptions, JsonObject]:
         """Return the options of a file, combined with those of the files that it extends.
@@ -137,6 +150,9 @@ def _with_options(configuration: CompilerOptions, directory: str, leaf: str, opt
         changed = replace(changed, base_url=resolve_path(options["baseUrl"]))
     if "rootDirs" in options:
         changed = replace(changed, root_dirs=_resolved_places(resolve_path, as_strings(options["rootDirs"])))
+    kept = {name: options[name] in values for name, values in _KEEPING_OPTIONS.items() if name in options}
+    if kept:
+        changed = replace(changed, kept_imports={**changed.kept_imports, **kept})
     if "outDir" in options:
         changed = replace(changed, out_dir=resolve_path(options["outDir"]))
     if "rootDir" in options:

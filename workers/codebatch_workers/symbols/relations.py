@@ -12,7 +12,14 @@ from tree_sitter import Node
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
-from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred_import, is_type_only_import
+from codebatch_workers.symbols.load_time import (
+    LANGUAGES_WITH_ERASED_IMPORTS,
+    erasable_imports,
+    is_declaration_file,
+    is_deferred_import,
+    is_type_only_import,
+    names_are_types,
+)
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, strip_generics
 from codebatch_workers.syntax.source import SourceFile
@@ -54,6 +61,7 @@ class FileRelations:
         self._modules: dict[int, str] = {}
         self._type_only: set[int] = set()
         self._deferred: set[int] = set()
+        self._erasable: set[int] = set()
         self._add_imports()
         self._add_bases()
         self._add_calls()
@@ -89,8 +97,21 @@ class FileRelations:
         """Record whether loading the file executes the imports at `offsets`. All belong to one statement or call."""
         if is_declaration_file(self.file.path) or is_type_only_import(node, self.language, self.utf8):
             self._type_only.update(offsets)
+        elif self._is_erasable(node):
+            self._erasable.update(offsets)
         if is_deferred_import(node, self.language, self.utf8):
             self._deferred.update(offsets)
+
+    def _is_erasable(self, node: Node) -> bool:
+        """Return whether TypeScript erases the import or export that contains a node, if no option prevents this."""
+        statement: Node | None = node if self.language in LANGUAGES_WITH_ERASED_IMPORTS else None
+        while statement is not None and statement.type not in ("import_statement", "export_statement"):
+            statement = statement.parent
+        if statement is None:
+            return False
+        if statement.type == "export_statement":
+            return names_are_types(statement)
+        return statement.start_byte in self.file.derived(erasable_imports)
 
     def _add_bases(self) -> None:
         for node in self.captures.get("base", ()):
@@ -241,6 +262,7 @@ class FileRelations:
                 module_file=self._modules.get(offset, "") if edge_type == "imports" else "",
                 type_only=edge_type == "imports" and offset in self._type_only,
                 deferred=edge_type == "imports" and offset in self._deferred,
+                erasable=edge_type == "imports" and offset in self._erasable,
             )
             for offset, edge_type, source, target in edges
         ]

@@ -176,20 +176,22 @@ class _ProjectLinks:
         explicit = self._resolve_imports(path, self.files[path].lang, imports)
         return sorted([*explicit, *self._implicit.edges(path, names, imports)], key=lambda edge: edge.line)
 
-    def _resolve_imports(self, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
+    def _resolve_imports(self, path: str, language: str, imports: Sequence[Edge]) -> list[Edge]:
         """Return a `depends` edge for each file to which an import can resolve.
 
         There are none in a language whose imports name modules and not files. Edges with the same target and line are
         merged.
         """
         edges: dict[tuple[str, int], Edge] = {}
+        erases = self._resolver.erases_imports(path) if any(record.erasable for record in imports) else False
         for record in () if language in _LANGUAGES_IMPORTING_MODULES else imports:
+            type_only = record.type_only or (record.erasable and erases)
             resolved = self._implicit.resolve_import(path, record.target) or self._resolver.resolve(
                 path, language, record.target, is_module=record.is_module
             )
             for target in resolved.paths or ((record.target,) if resolved.resolution == "external" else ()):
                 known = edges.get((target, record.line))
-                if known is None or (record.type_only, record.deferred) < (known.type_only, known.deferred):
+                if known is None or (type_only, record.deferred) < (known.type_only, known.deferred):
                     edges[target, record.line] = Edge(
                         path=path,
                         edge_type="depends",
@@ -198,7 +200,7 @@ class _ProjectLinks:
                         line=record.line,
                         resolution=resolved.resolution,
                         imported=record.target,
-                        type_only=record.type_only,
+                        type_only=type_only,
                         deferred=record.deferred,
                         cell=record.cell,
                         cell_line=record.cell_line,
