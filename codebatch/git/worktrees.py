@@ -8,11 +8,14 @@ owner of the repository can write this file.
 from __future__ import annotations
 
 import os
+import re
 
 from codebatch.system.files.regular_files import read_regular
 
 _GITFILE_PREFIX = b"gitdir: "
 _GITFILE_BYTES_MAX = 8192
+_CONFIG_BYTES_MAX = 1 << 20
+_CONFIGURED_TREE = re.compile(rb"^\[core\](?:\n[^\[\n]*)*?\n\s*worktree\s*=\s*(.*?)\s*$", re.MULTILINE | re.IGNORECASE)
 
 
 def common_directory(top: bytes) -> bytes | None:
@@ -81,12 +84,34 @@ def is_linked_work_tree(top: bytes, other: bytes | None) -> bool:
 def main_work_tree(top: bytes) -> bytes | None:
     """Return the root of the main work tree of the repository to which the work tree at `top` is linked.
 
-    Return None if it is not a linked work tree, or if the repository is bare.
+    Return None if it is not a linked work tree, if the repository is bare, or if its git directory does not name the
+    main work tree (`git init --separate-git-dir`). The git directory of a submodule names it (`core.worktree`).
     """
     common = linked_common_directory(top)
-    if common is None or os.path.basename(common) != b".git" or not os.path.isdir(common):
+    if common is None or not os.path.isdir(common):
         return None
-    return os.path.dirname(common)
+    if os.path.basename(common) == b".git":
+        return os.path.dirname(common)
+    try:
+        config = read_regular(os.path.join(common, b"config"), bytes_max=_CONFIG_BYTES_MAX, is_link_followed=True)
+    except OSError:
+        return None
+    named = _CONFIGURED_TREE.search(config)
+    main = os.path.realpath(os.path.join(common, named[1].strip(b'"'))) if named is not None else common
+    return main if main != common and common_directory(main) == common else None
+
+
+def unconfirmed_link(top: bytes) -> bytes | None:
+    """Return the common git directory that a work tree names but to which it is not linked, or None.
+
+    The repository was moved, or the work tree was moved or copied without git. The directory may not exist.
+    """
+    own = _named_directory(top)
+    if own is None or linked_common_directory(top) is not None:
+        return None
+    parent, _ = os.path.split(own.rstrip(b"/"))
+    is_submodule = os.path.isdir(own) and not os.path.lexists(os.path.join(own, b"commondir"))
+    return os.path.dirname(parent) if os.path.basename(parent) == b"worktrees" and not is_submodule else None
 
 
 def _named_directory(top: bytes) -> bytes | None:

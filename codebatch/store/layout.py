@@ -14,6 +14,8 @@ from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
 
 STORE_DIRECTORY = ".codebatch"
 """The default name of a store. It is searched for from the current directory upwards."""
+BARE_STORE_DIRECTORY = "codebatch"
+"""The name of a store in the git directory that linked work trees share, if the repository has no main work tree."""
 REPORT_FILE = "codebatch-report.html"
 """The default output file of `report`. Snapshots exclude it, because it would make each batch stale."""
 PART_FILE_SUFFIX = ".cbpart"

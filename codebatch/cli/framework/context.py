@@ -70,6 +70,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     - `display`: shows the progress of the command.
     - `batches`: the batches whose files may be named in the output.
     - `other_stores`: stores that suggested commands must name.
+    - `notes_shown`: the notes about the store that were printed, so that each is printed once.
     - `is_trusted`: `--trust` was given, so commands in a store that was created elsewhere may run.
     """
 
@@ -86,6 +87,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     batches: list[BatchDir] = msgspec.field(default_factory=list)
     other_stores: list[Path] = msgspec.field(default_factory=list)
     is_trusted: bool = False
+    notes_shown: set[str] = msgspec.field(default_factory=set)
 
     @property
     def store_place(self) -> StoreLocator:
@@ -93,7 +95,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         if self.store_path == "":
             raise InvalidInput("--store is empty", hint="check whether a shell variable in the command is empty")
         named = self.store_path or os.environ.get(STORE_VARIABLE)
-        return StoreLocator(Path(named) if named else None, self.files)
+        return StoreLocator(Path(named) if named else None, self.files, note=self._note_once)
 
     @property
     def painter(self) -> Painter | None:
@@ -130,6 +132,11 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not self.quiet:
             self.report(text)
+
+    def _note_once(self, text: str) -> None:
+        if text not in self.notes_shown:
+            self.notes_shown.add(text)
+            self.note(text)
 
     def detail(self, text: str) -> None:
         """Print a note if `-v` was given."""

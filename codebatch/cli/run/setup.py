@@ -41,11 +41,14 @@ def init(context: CommandContext, path: Path | None) -> None:
     named = path or place.named
     chosen = named or place.new_store_path(is_asked=True)
     is_named = named is not None and not is_project
+    place_note = place.new_store_note if named is None else ""
     store, is_new = create_store(context.files or RealFiles(), chosen, is_named=is_named)
     context.print(
         InitAnswer(store=str(store.root), id=store.id, created=is_new),
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
     )
+    if is_new and place_note:
+        context.note(place_note)
     if is_new:
         is_found = named is None or StoreLocator().store_root() == store.root
         context.note("next: codebatch run ." + ("" if is_found else f" --store {shlex.quote(str(chosen))}"))

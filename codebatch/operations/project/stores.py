@@ -16,10 +16,16 @@ from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable, Unsaf
 from codebatch.model.entry import display_path
 from codebatch.model.project import REMOVED_PROJECT, ProjectRoot
 from codebatch.operations import NoteCallback, ignore_note
-from codebatch.operations.project.projects import find_project, find_store, find_store_above, new_store_place
+from codebatch.operations.project.projects import (
+    find_project,
+    find_store,
+    find_store_above,
+    find_unused_store,
+    new_store_place,
+    store_place_in,
+)
 from codebatch.query.filters.arguments import path_argument
 from codebatch.snapshotting.projects import is_shared_place, shared_place_reason
-from codebatch.store import layout
 from codebatch.store.batches.store_directory import StoreDir, create_store, looks_like_store
 from codebatch.store.batches.store_directory import open_store as open_store_at
 from codebatch.system.files.files import RealFiles, StoreFiles
@@ -28,15 +34,22 @@ from codebatch.system.files.files import RealFiles, StoreFiles
 class StoreLocator:
     """The location of a store: a path that the user named, otherwise the store of the project.
 
-    A named store does not change the project. The project is that of `start`, by default the current directory.
+    A named store does not change the project. The project is that of `start`, by default the current directory. `note`
+    receives notes about the choice of the store.
     """
 
     def __init__(
-        self, named: Path | None = None, files: StoreFiles | None = None, *, start: Path | None = None
+        self,
+        named: Path | None = None,
+        files: StoreFiles | None = None,
+        *,
+        start: Path | None = None,
+        note: NoteCallback = ignore_note,
     ) -> None:
         self.named = named
         self._files = files or RealFiles()
         self._start = start
+        self._note = note
 
     @cached_property
     def project(self) -> ProjectRoot | None:
@@ -61,7 +74,7 @@ class StoreLocator:
 
     def for_directory(self, start: Path) -> StoreLocator:
         """Return the location of the store for work in the project of a directory."""
-        return StoreLocator(self.named, self._files, start=start)
+        return StoreLocator(self.named, self._files, start=start, note=self._note)
 
     def store_root(self) -> Path | None:
         """Return the path of the store. Return None if no store was named and the project has none.
@@ -82,13 +95,23 @@ class StoreLocator:
         path = self.store_root()
         if path is None:
             raise self._not_found_error()
+        self._note_unused_store()
         return self._with_project(open_store_at(self._files, path, is_named=self.named is not None))
+
+    def _note_unused_store(self) -> None:
+        if self.named is None and self.project is not None and (unused := find_unused_store(self.project)) is not None:
+            self._note(
+                f"the store {unused} is not used, because all work trees of the repository share the store "
+                f"{find_store(self.project)}; to use it, add --store {shlex.quote(str(unused))}"
+            )
 
     def open_or_create_store(self, note: NoteCallback = ignore_note) -> StoreDir:
         """Return the store. If it does not exist, create it at the named path, else at the top of the project.
 
         Raises StoreUntrusted, UnsafeStoreLocation or StoreUnwritable.
         """
+        self._note_unused_store()
+        place_note = self.new_store_note
         path = self.store_root() or self.new_store_path()
         try:
             store, is_new = create_store(self._files, path, is_named=self.named is not None)
@@ -97,9 +120,16 @@ class StoreLocator:
             raise
         if is_new:
             note(f"created store: {store.root}")
+            if place_note:
+                note(place_note)
             if self.named is None and self.project is not None and (above := find_store_above(self.project)):
                 note(f"the store {above} above this project is not used; to use that store, add --store {above}")
         return self._with_project(store)
+
+    @property
+    def new_store_note(self) -> str:
+        """A note about the place of a new store that the user does not name, or an empty string."""
+        return "" if self.named is not None or self.project is None else new_store_place(self.project)[1]
 
     def new_store_path(self, *, is_asked: bool = False) -> Path:
         """Return the path at which a new store is created if the user named no path.
@@ -109,9 +139,9 @@ class StoreLocator:
         """
         if self.project is None:
             raise self._not_found_error()
-        path = new_store_place(self.project)
+        path, _ = new_store_place(self.project)
         if is_asked and self.project.kind != "git":
-            path = Path(os.fsdecode(self.project.start), layout.STORE_DIRECTORY)
+            path = store_place_in(self.project.start)
         if (reason := shared_place_reason(os.fsencode(path.parent))) is not None:
             raise self._unsafe_location_error(path, reason)
         return path
@@ -130,7 +160,7 @@ class StoreLocator:
             return StoreNotFound("the current directory no longer exists", hint="give a store with --store")
         hint = "create a store with `codebatch run PATH` or `codebatch init`, or give the path of a store with --store"
         root = self.project.root
-        default_root = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
+        default_root = store_place_in(root)
         if (reason := shared_place_reason(root)) is not None:
             store_option = f"--store {shlex.quote(str(default_root))}"
             if looks_like_store(default_root):
@@ -139,6 +169,8 @@ class StoreLocator:
             hint = f"create a store with: codebatch run . {store_option}"
         elif (above := find_store_above(self.project)) is not None:
             hint = f"create a store with `codebatch run PATH`, or use the store above the project: --store {above}"
+        elif self.new_store_note:
+            hint = f"{self.new_store_note}; or give it a store of its own: codebatch run ."
         return StoreNotFound(f"no store in the project {os.fsdecode(self.project.root)}", hint=hint)
 
     def _with_project(self, store: StoreDir) -> StoreDir:
