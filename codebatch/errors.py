@@ -153,6 +153,12 @@ class WrongBatchKind(InvalidInput):
     code = "wrong_kind"
 
 
+class UnknownCursor(InvalidInput):
+    """A cursor that no event of the batch has. It may be that of another batch."""
+
+    code = "unknown_cursor"
+
+
 class Forbidden(InvalidInput):
     """A request to `codebatch serve` without its token, from another page, or for more than the server allows."""
 

@@ -19,8 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from codebatch import __version__
-from codebatch.errors import CodebatchError, Forbidden, InvalidInput, UnknownId
+from codebatch.errors import CodebatchError, Forbidden, InvalidInput, UnknownCursor, UnknownId
 from codebatch.model.entry import display_path
+from codebatch.model.work.event import EventCursor
 from codebatch.serve import queries
 from codebatch.serve.bodies import Body, ReportBody, SessionBody
 from codebatch.serve.control import control_batch, parse_control
@@ -33,7 +34,7 @@ from codebatch.serve.watcher import Frame, WatcherPool
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
-from codebatch.work.control.follow import parse_cursor_option
+from codebatch.work.control.follow import parse_batch_cursor
 
 SOCKETS_MAX = 64
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -136,7 +137,7 @@ class LiveApp:
             part = await to_thread.run_sync(
                 lambda: queries.read_log(watcher.read_status(), batch, request.query_params)
             )
-        headers = {"X-Next-Offset": str(part.next_offset), "X-Size": str(part.size)}
+        headers = {"X-Next-Offset": str(part.next_offset), "X-Size": str(part.size), "X-Log": part.log}
         return Response(part.data, media_type="text/plain; charset=utf-8", headers=headers)
 
     async def _events(self, request: Request) -> Response:
@@ -181,8 +182,8 @@ class LiveApp:
 
     async def _follow(self, socket: WebSocket) -> None:
         try:
-            since = parse_cursor_option(socket.query_params.get("since"))
             batch = await to_thread.run_sync(lambda: self._resolve(socket.path_params["batch"]))
+            since = _client_position(socket.query_params.get("since"), batch)
         except CodebatchError as error:
             await socket.send_denial_response(error_response(error))
             return
@@ -222,6 +223,17 @@ class _BugAnswers:
             traceback.print_exc(file=sys.stderr)
             if scope["type"] == "http":
                 await internal_error_response()(scope, receive, send)
+
+
+def _client_position(cursor: str | None, batch: BatchDir) -> EventCursor | None:
+    """Return the position of a client in the events of a batch, or None if it has events of another batch.
+
+    Raises InvalidInput.
+    """
+    try:
+        return parse_batch_cursor(cursor, batch)
+    except UnknownCursor:
+        return None
 
 
 async def _answer_error(_request: Request, error: Exception) -> Response:

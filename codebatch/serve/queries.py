@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidInput, StoreNotFound, UnknownId
+from codebatch.model.work.event import cursor_text
 from codebatch.operations import ignore_note
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.batch_status import StatusAnswer
@@ -33,7 +34,7 @@ from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.attempts import list_attempts
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.event_feed import EventFeed
-from codebatch.work.control.follow import parse_cursor_option
+from codebatch.work.control.follow import check_cursor, parse_batch_cursor
 from codebatch.work.control.logs import PIECE_BYTES, LogPart, read_log_part
 from codebatch.work.control.questions import open_questions
 from codebatch.work.control.status import WorkStatus, WorkTaskRow
@@ -68,7 +69,7 @@ def list_rows(store: StoreDir, parameters: Mapping[str, str]) -> BatchesBody:
 
 def batch_body(status: DerivedStatus, batch: BatchDir) -> WorkBatchBody | AnalysisBody:
     """Return the status of a batch, for a task list without its tasks."""
-    cursor, resume = str(status.cursor), f"codebatch resume --batch {batch.id}"
+    cursor, resume = cursor_text(batch.id, status.cursor), f"codebatch resume --batch {batch.id}"
     if isinstance(status.document, StatusAnswer):
         return AnalysisBody(cursor=cursor, status=status.document, resume=resume)
     return WorkBatchBody(cursor=cursor, status=replace(status.document, tasks=()), resume=resume)
@@ -146,21 +147,23 @@ def read_log(status: DerivedStatus, batch: BatchDir, parameters: Mapping[str, st
     round_ = None if "round" not in parameters else _number(parameters, "round", 1, 1, None)
     offset = _number(parameters, "offset", 0, None, None)
     limit = _number(parameters, "limit", PIECE_BYTES, 1, PIECE_BYTES)
-    return read_log_part(_work_batch(status), row.id, round_, offset, limit)
+    log_name = parameters.get("log", "")
+    return read_log_part(_work_batch(status), row.id, round_, offset, limit, log_name=log_name)
 
 
 def read_events(store: StoreDir, watcher: BatchWatcher, parameters: Mapping[str, str]) -> EventsBody | Frame:
     """Return the first events after a cursor, from disk if the watcher no longer keeps them."""
-    since = parse_cursor_option(parameters.get("since"))
+    since = parse_batch_cursor(parameters.get("since"), watcher.batch)
     limit = _number(parameters, "limit", EVENTS_MAX, 1, EVENTS_MAX)
     watcher.wait_until_caught_up()
     if watcher.error is not None:
         raise watcher.error
+    check_cursor(since, store, watcher.batch, watcher.newest)
     if (frame := watcher.frame_after(since, limit)) is not None:
         return frame
     feed = EventFeed(store, watcher.batch, since)
     events = feed.read(limit)
-    return EventsBody(events=tuple(events), cursor=str(feed.since))
+    return EventsBody(events=tuple(events), cursor=feed.cursor)
 
 
 def _find_row(status: DerivedStatus, batch: BatchDir, id_: str) -> WorkTaskRow:

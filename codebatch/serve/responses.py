@@ -14,6 +14,7 @@ from codebatch.errors import (
     InvalidInput,
     NothingToDo,
     StoreUntrusted,
+    UnknownCursor,
     UnknownId,
     WrongBatchKind,
 )
@@ -26,6 +27,7 @@ _STATUSES: tuple[tuple[type[CodebatchError], int], ...] = (
     (Forbidden, 403),
     (StoreUntrusted, 403),
     (UnknownId, 404),
+    (UnknownCursor, 410),
     (WrongBatchKind, 409),
     (NotWaiting, 409),
     (BatchIncomplete, 409),

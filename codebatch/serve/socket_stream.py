@@ -9,11 +9,12 @@ import msgspec
 from anyio import to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from codebatch.errors import CodebatchError
-from codebatch.model.work.event import FIRST_CURSOR, EventCursor
+from codebatch.errors import CodebatchError, UnknownCursor
+from codebatch.model.work.event import FIRST_CURSOR, EventCursor, cursor_text
 from codebatch.serve.watcher import FRAME_EVENTS_MAX, BatchWatcher, Frame
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.event_feed import EventFeed
+from codebatch.work.control.follow import check_cursor
 
 BEHIND_EVENTS_MAX = 5000
 SEND_SECONDS_MAX = 30.0
@@ -29,12 +30,13 @@ TRY_AGAIN_LATER = 1013
 class SocketStream:
     """Sends the events of a batch to one client until it disconnects or the server stops."""
 
-    def __init__(self, socket: WebSocket, store: StoreDir, watcher: BatchWatcher, since: EventCursor) -> None:
-        """`since` is the cursor after the last event that the client has."""
+    def __init__(self, socket: WebSocket, store: StoreDir, watcher: BatchWatcher, since: EventCursor | None) -> None:
+        """`since` is the position after the last event that the client has. None: it has events of another stream."""
         self._socket = socket
         self._store = store
         self._watcher = watcher
-        self._since = since
+        self._since = since or FIRST_CURSOR
+        self._is_foreign = since is None
         self._older: EventFeed | None = None
         self._progress = b""
         self._was_current = False
@@ -62,12 +64,12 @@ class SocketStream:
     async def _send_all(self) -> int:
         """Send all events. Return the code with which to close the connection, or 0 if the client is gone."""
         try:
-            if await self._is_foreign_cursor():
+            if self._is_foreign or await to_thread.run_sync(self._is_after_all_events):
                 self._since = FIRST_CURSOR
                 await self._send(b'{"reset":true}')
             while True:
                 if self._was_current and self._watcher.count_after(self._since) > BEHIND_EVENTS_MAX:
-                    await self._send(b'{"behind":"%b"}' % str(self._since).encode())
+                    await self._send(b'{"behind":"%b"}' % cursor_text(self._watcher.batch.id, self._since).encode())
                     return TRY_AGAIN_LATER
                 frame = await self._next_frame()
                 is_idle = frame.cursor == self._since
@@ -90,16 +92,14 @@ class SocketStream:
         except (WebSocketDisconnect, RuntimeError):
             return 0
 
-    async def _is_foreign_cursor(self) -> bool:
-        """Return whether the cursor of the client is after all events: it belongs to a stream that no longer exists."""
-        if self._since <= self._watcher.newest:
-            return False
-        return await to_thread.run_sync(self._is_after_all_events)
-
     def _is_after_all_events(self) -> bool:
-        # Another reader of the batch may have seen an event before the watcher does.
-        before = EventCursor(self._since.epoch, self._since.seq - 1)
-        return not EventFeed(self._store, self._watcher.batch, before).read(1)
+        """Return whether the client has events of a stream that no longer exists."""
+        try:
+            # Another reader of the batch may have seen an event before the watcher does.
+            check_cursor(self._since, self._store, self._watcher.batch, self._watcher.newest)
+        except UnknownCursor:
+            return True
+        return False
 
     async def _next_frame(self) -> Frame:
         """Return the next events, from disk if the watcher no longer keeps them."""
@@ -114,8 +114,8 @@ class SocketStream:
             self._older = EventFeed(self._store, self._watcher.batch, self._since)
         events = self._older.read(FRAME_EVENTS_MAX)
         if not events:  # They were removed from the disk. The client continues with those that are kept.
-            return Frame([], self._watcher.kept_after)
-        return Frame(list(map(msgspec.json.encode, events)), self._older.since)
+            return Frame(self._watcher.batch.id, [], self._watcher.kept_after)
+        return Frame(self._watcher.batch.id, list(map(msgspec.json.encode, events)), self._older.since)
 
     async def _send(self, data: bytes) -> None:
         with anyio.fail_after(SEND_SECONDS_MAX):

@@ -18,7 +18,7 @@ import anyio
 import msgspec
 
 from codebatch.errors import CodebatchError
-from codebatch.model.work.event import FIRST_CURSOR, EventCursor
+from codebatch.model.work.event import FIRST_CURSOR, EventCursor, cursor_text
 from codebatch.operations.queries.batch_status import StatusAnswer, make_status_answer
 from codebatch.serve.bodies import ProgressFrame
 from codebatch.store.batches.batch_directory import BatchDir, is_work
@@ -41,14 +41,16 @@ _READING_TIME_SHARE = 20
 
 @dataclass(frozen=True)
 class Frame:
-    """Events in order, each as encoded JSON, and the cursor after the last of them."""
+    """Events of a batch in order, each as encoded JSON, and the position after the last of them."""
 
+    batch_id: str
     events: list[bytes]
     cursor: EventCursor
 
     def encode(self) -> bytes:
         """Return the frame as a JSON document."""
-        return b'{"events":[%b],"cursor":"%b"}' % (b",".join(self.events), str(self.cursor).encode())
+        cursor = cursor_text(self.batch_id, self.cursor).encode()
+        return b'{"events":[%b],"cursor":"%b"}' % (b",".join(self.events), cursor)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class BatchWatcher:
                 return None
             start = bisect_right(self._cursors, since)
             events = self._events[start : start + limit]
-            return Frame(events, self._cursors[start + len(events) - 1] if events else since)
+            return Frame(self.batch.id, events, self._cursors[start + len(events) - 1] if events else since)
 
     def count_after(self, since: EventCursor) -> int:
         """Return the number of kept events after a cursor."""

@@ -25,7 +25,7 @@ from codebatch.work.control.batches import (
 )
 from codebatch.work.control.cancel import cancel_batch
 from codebatch.work.control.event_feed import EventFeed
-from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
+from codebatch.work.control.follow import iter_followed_events, make_follower, read_cursor
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.logs import PIECE_BYTES, LogPart, read_log_part
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
@@ -128,11 +128,11 @@ def iter_events(
     - `since`: yield only events after the event with this cursor.
     - `follow`: also yield new events, until the batch ends or no process runs the batch.
 
-    Raises InvalidInput if `since` is not a valid cursor, and the errors of `get`.
+    Raises InvalidInput if `since` is not a cursor of this batch, and the errors of `get`.
     """
     opened = open_store(store)
-    place = parse_cursor_option(since)
-    followed = make_follower(opened, resolve_batch(opened, batch, kind="any"), place)
+    batch_dir = resolve_batch(opened, batch, kind="any")
+    followed = make_follower(opened, batch_dir, read_cursor(since, opened, batch_dir))
     for event in iter_followed_events(followed) if follow else followed.read():
         if event is not None and not isinstance(event, BatchActivity):
             yield event
@@ -147,8 +147,8 @@ def open_events(batch: str | None = None, *, since: str | None = None, store: st
     Raises the errors of `iter_events`.
     """
     opened = open_store(store)
-    place = parse_cursor_option(since)
-    return EventFeed(opened, resolve_batch(opened, batch, kind="any"), place)
+    batch_dir = resolve_batch(opened, batch, kind="any")
+    return EventFeed(opened, batch_dir, read_cursor(since, opened, batch_dir))
 
 
 def resume(
@@ -324,6 +324,7 @@ def read_log(
     *,
     round: int | None = None,
     offset: int = 0,
+    log: str = "",
     limit: int = PIECE_BYTES,
     batch: str | None = None,
     store: str | Path | None = None,
@@ -331,12 +332,14 @@ def read_log(
     """Return a part of the log of a task: at most `limit` bytes from `offset`.
 
     - `round`: the attempt, by default the last one.
-    - `offset`: if it is negative, it counts from the end of the log.
+    - `offset`: if it is negative, it counts from the end of the log. If it is positive, `log` or `round` is needed.
+    - `log`: the `log` of an earlier part.
     - `limit`: at most 1 MiB.
 
-    To read more, pass the `next_offset` of the result as the next `offset`. While the task runs, its log grows.
+    To read more, pass the `next_offset` of the result as the next `offset`, and its `log`. While the task runs, its log
+    grows. After a retry, the task has another log.
 
-    Raises InvalidInput for an unknown task, round or limit, NothingToDo if the task has not started, and the errors of
-    `get`.
+    Raises InvalidInput for an unknown task, round, log or limit, NothingToDo if the task has not started or the log was
+    removed, and the errors of `get`.
     """
-    return read_log_part(get(batch, store=store), task, round, offset, limit)
+    return read_log_part(get(batch, store=store), task, round, offset, limit, log_name=log)

@@ -23,14 +23,14 @@ WAITING_COMMAND = "cat >>seen; test -e open || read word <gate"
 def task_event(number: int) -> TaskCompleted:
     """Return an event that is not the last one of a batch."""
     return TaskCompleted(
-        cursor=f"1.{number}", seq=number, at="", batch_id="b", counts={}, task=f"t{number}", title="", round=1,
+        cursor=f"b:1.{number}", seq=number, at="", batch_id="b", counts={}, task=f"t{number}", title="", round=1,
         try_=1, tries_max=1,
     )  # fmt: skip
 
 
 def last_event(seq: int = 99) -> BatchCompleted:
     """Return the last event of a batch."""
-    return BatchCompleted(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, seconds=0.0, task_count=1)
+    return BatchCompleted(cursor=f"b:1.{seq}", seq=seq, at="", batch_id="b", counts={}, seconds=0.0, task_count=1)
 
 
 class Hook:
@@ -84,7 +84,7 @@ def test_last_event_is_delivered_before_waiting_events(hook: Hook) -> None:
 
 
 @pytest.mark.parametrize(
-    "last", [last_event(), BatchDrained(cursor="1.99", seq=99, at="", batch_id="b", counts={}, signal="SIGTERM")]
+    "last", [last_event(), BatchDrained(cursor="b:1.99", seq=99, at="", batch_id="b", counts={}, signal="SIGTERM")]
 )
 def test_last_event_is_delivered_after_the_grace_period_and_others_are_counted(
     hook: Hook, monkeypatch: pytest.MonkeyPatch, last: BatchEvent

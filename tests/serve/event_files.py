@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from codebatch.model.documents import encode_document
-from codebatch.model.work.event import BatchPaused, EventCursor
+from codebatch.model.work.event import BatchPaused, EventCursor, cursor_text, parse_cursor
 from codebatch.store import layout
 from codebatch.store.work.events import EventReader
 from codebatch.system.files.files import RealFiles
@@ -33,7 +33,8 @@ class EventFiles:
 
     def write(self, epoch: int, first: int, count: int) -> None:
         """Append events with consecutive numbers to the file of a coordinator."""
-        data = b"".join(encode_document(make_event(epoch, seq)) for seq in range(first, first + count))
+        events = (make_event(epoch, seq, self.batch_root.name) for seq in range(first, first + count))
+        data = b"".join(map(encode_document, events))
         self.path(epoch).parent.mkdir(exist_ok=True)
         with open(self.path(epoch), "ab") as file:
             file.write(data)
@@ -43,9 +44,17 @@ class EventFiles:
         return [event.place for event in EventReader(RealFiles(), self.batch_root).read()]
 
 
-def make_event(epoch: int, seq: int) -> BatchPaused:
+def place_of(cursor: str) -> EventCursor:
+    """Return the position that a cursor names."""
+    parsed = parse_cursor(cursor)
+    assert parsed is not None
+    return parsed[1]
+
+
+def make_event(epoch: int, seq: int, batch: str) -> BatchPaused:
     """Return an event with a number."""
-    return BatchPaused(cursor=f"{epoch}.{seq}", seq=seq, at="", batch_id="b", counts={}, by="x", request=seq)
+    cursor = cursor_text(batch, EventCursor(epoch, seq))
+    return BatchPaused(cursor=cursor, seq=seq, at="", batch_id=batch, counts={}, by="x", request=seq)
 
 
 file_steps = st.one_of(

@@ -96,7 +96,7 @@ def test_tasks_are_those_of_the_status(client: Client, live_store: LiveStore) ->
         ({"filter": "part/", "state": "done", "limit": 1}, ["part/c8687a08"], 2),
         ({"offset": 7}, ["part/9604b906"], 8),
         ({"offset": 8}, [], 8),
-        ({"offset": 10**14}, [], 8),
+        ({"offset": 10**14, "round": 2}, [], 8),
         ({"offset": 1, "limit": 2}, ["hostile", "again"], 8),
         ({"limit": 500}, None, 8),
     ],
@@ -180,13 +180,13 @@ def test_first_answer_has_the_cursor_of_the_present(live_store: LiveStore, monke
         ({}, b"try 2\n", 6),
         ({"round": 1}, b"try 1\n", 6),
         ({"round": 2}, b"try 2\n", 6),
-        ({"offset": 2}, b"y 2\n", 6),
-        ({"offset": 2, "limit": 3}, b"y 2", 5),
+        ({"offset": 2, "round": 2}, b"y 2\n", 6),
+        ({"offset": 2, "limit": 3, "round": 2}, b"y 2", 5),
         ({"offset": -3}, b" 2\n", 6),
         ({"offset": -3, "limit": 1}, b" ", 4),
         ({"offset": -100}, b"try 2\n", 6),
-        ({"offset": 6}, b"", 6),
-        ({"offset": 10**14}, b"", 6),
+        ({"offset": 6, "round": 2}, b"", 6),
+        ({"offset": 10**14, "round": 2}, b"", 6),
         ({"limit": 1 << 20}, b"try 2\n", 6),
     ],
 )
@@ -197,6 +197,8 @@ def test_log_is_read_in_parts(
     assert (answer.status, answer.body) == (200, data)
     assert answer.header("content-type") == "text/plain; charset=utf-8"
     assert (answer.header("x-next-offset"), answer.header("x-size")) == (str(next_offset), "6")
+    again = client.get(live_store.path("/log"), task="again", log=answer.header("x-log"), offset=next_offset)
+    assert again.body == (b"try 1\n" if query.get("round") == 1 else b"try 2\n")[next_offset:]
 
 
 def test_binary_log_is_sent_as_it_is(client: Client, live_store: LiveStore) -> None:
@@ -215,7 +217,7 @@ def test_huge_log_is_read_in_part(own_store: LiveStore) -> None:
         assert (len(answer.body), answer.body[-4:], answer.header("x-next-offset")) == (1 << 18, b"end\n", str(2 << 30))
         assert len(client.get(own_store.path("/log"), task="plain").body) == 1 << 20
         os.truncate(log, 3)
-        answer = client.get(own_store.path("/log"), task="plain", offset=1 << 30)
+        answer = client.get(own_store.path("/log"), task="plain", round=1, offset=1 << 30)
         assert (answer.status, answer.body, answer.header("x-next-offset")) == (200, b"", "3")
         log.unlink()
         assert client.get(own_store.path("/log"), task="plain").body == b""
@@ -241,6 +243,8 @@ def test_huge_log_is_read_in_part(own_store: LiveStore) -> None:
         ("/log", {"task": "again", "round": 10**14}, 400),
         ("/log", {"task": "again", "round": 0}, 400),
         ("/log", {"task": "again", "round": "\u0661"}, 400),
+        ("/log", {"task": "again", "offset": 1}, 400),
+        ("/log", {"task": "again", "offset": 1, "log": "../x"}, 400),
         ("/log", {"task": "again", "offset": "1e3"}, 400),
         ("/log", {"task": "again", "offset": "--1"}, 400),
         ("/log", {"task": "again", "offset": "9" * 400}, 400),
@@ -252,9 +256,10 @@ def test_huge_log_is_read_in_part(own_store: LiveStore) -> None:
         ("/tasks", {"limit": ""}, 400),
         ("/events", {"limit": 1001}, 400),
         ("/events", {"since": "yesterday"}, 400),
-        ("/events", {"since": "1"}, 400),
-        ("/events", {"since": "1.\u0661"}, 400),
-        ("/events", {"since": "1." + "9" * 100}, 400),
+        ("/events", {"since": "1.1"}, 400),
+        ("/events", {"since": "b:1.\u0661"}, 400),
+        ("/events", {"since": "b:1." + "9" * 100}, 400),
+        ("/events", {"since": "b:1.1"}, 410),
         ("/events", {"since": ""}, 400),
         ("/nothing", {}, 404),
     ],

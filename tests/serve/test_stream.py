@@ -138,11 +138,12 @@ def test_client_of_a_stream_that_started_again_is_reset(files: tuple[LiveStore, 
     store, event_files = files
     event_files.write(1, 1, 3)
     with serve(store.root) as server:
-        for since in ("1.4", "7.1", "999999999.999999999999"):
-            with server.connect(store.work, since) as client:
+        other = "batch-20000101-000000-000000-000000"
+        for since in ("1.4", "7.1", "999999999.999999999999", f"{other}:1.1"):
+            with server.connect(store.work, since if ":" in since else f"{store.work}:{since}") as client:
                 assert frame_of(client) == {"reset": True}
                 assert [event["seq"] for event in frame_of(client)["events"]] == [1, 2, 3]
-        with server.connect(store.work, "1.3") as client:
+        with server.connect(store.work, f"{store.work}:1.3") as client:
             event_files.write(1, 4, 1)
             assert [event["seq"] for event in frame_of(client)["events"]] == [4]
 
@@ -155,7 +156,9 @@ def test_client_that_stops_reading_is_told_and_catches_up(files: tuple[LiveStore
         received = frame_of(client)["events"]
         time.sleep(0.5)  # The client is current.
         event_files.write(1, 2, count - 1)
-        wait_until(lambda: server.get_json(store.path())["cursor"] == f"1.{count}", "the watcher has all events")
+        wait_until(
+            lambda: server.get_json(store.path())["cursor"].endswith(f":1.{count}"), "the watcher has all events"
+        )
         before = resident_bytes(server.process)
         while "behind" not in (frame := frame_of(client)):
             received += frame["events"]
@@ -188,14 +191,14 @@ def test_new_client_is_served_while_others_replay(files: tuple[LiveStore, EventF
     with serve(store.root) as server:
         url = f"ws://127.0.0.1:{server.port}/ws/batch/{store.work}"
         replaying = subprocess.Popen(
-            [sys.executable, "-c", _REPLAY, url, server.origin, "1.30000"],
+            [sys.executable, "-c", _REPLAY, url, server.origin, f"{store.work}:1.30000"],
             env={**os.environ, "TOKEN": server.token, "no_proxy": "*"},
         )
         slowest = 0.0
         while replaying.poll() is None:
             began = time.monotonic()
-            with server.connect(store.work, "1.29999") as client:
-                assert frame_of(client)["cursor"] == "1.30000"
+            with server.connect(store.work, f"{store.work}:1.29999") as client:
+                assert frame_of(client)["cursor"] == f"{store.work}:1.30000"
             slowest = max(slowest, time.monotonic() - began)
         assert replaying.returncode == 0
         assert slowest < 3.0, "1 s on a machine that does nothing else"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from starlette.types import Message, Scope
 from starlette.websockets import WebSocket
 
-from codebatch.model.work.event import FIRST_CURSOR, EventCursor, parse_cursor
+from codebatch.model.work.event import FIRST_CURSOR, EventCursor, cursor_text
 from codebatch.operations.project.stores import open_store
 from codebatch.serve import socket_stream, watcher
 from codebatch.serve.guard import SUBPROTOCOL
@@ -26,7 +26,7 @@ from codebatch.serve.watcher import FRAME_EVENTS_MAX, BatchWatcher, Frame
 from codebatch.store.batches.batch_directory import BatchDir, open_batch
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.event_feed import EventFeed
-from tests.serve.event_files import EventFiles, file_steps, let_cut_be_noticed
+from tests.serve.event_files import EventFiles, file_steps, let_cut_be_noticed, place_of
 from tests.serve.serving import LiveStore
 
 PATIENCE_SECONDS = 20.0
@@ -100,8 +100,8 @@ def kept(opened: BatchWatcher) -> list[EventCursor]:
 def cursors_of(frame: Frame) -> list[EventCursor]:
     """Return the cursors of the events of a frame, and check that its own is the last of them."""
     document = json.loads(frame.encode())
-    cursors = [parse_cursor(event["cursor"]) or FIRST_CURSOR for event in document["events"]]
-    assert document["cursor"] == str(frame.cursor)
+    cursors = [place_of(event["cursor"]) for event in document["events"]]
+    assert document["cursor"] == cursor_text(frame.batch_id, frame.cursor)
     assert not cursors or cursors[-1] == frame.cursor
     return cursors
 
@@ -180,7 +180,7 @@ def test_frames_are_consecutive_and_limited(stream: Stream) -> None:
             last = opened.frame_after(EventCursor(1, 1199), 1)
             assert last is not None
             assert cursors_of(last) == [EventCursor(1, 1200)]
-            assert opened.frame_after(EventCursor(9, 9)) == Frame([], EventCursor(9, 9))
+            assert opened.frame_after(EventCursor(9, 9)) == Frame(opened.batch.id, [], EventCursor(9, 9))
 
     run(look)
 
@@ -211,9 +211,7 @@ def test_status_is_read_with_the_cursor_before_it(live_store: LiveStore, tmp_pat
 @pytest.fixture
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Watchers keep about 500 events."""
-    monkeypatch.setattr(
-        watcher, "KEPT_BYTES_MAX", 500 * len(json.dumps({"event": "BATCH_PAUSED", "cursor": "1.1000"})) * 3
-    )
+    monkeypatch.setattr(watcher, "KEPT_BYTES_MAX", 500 * 200)
 
 
 def test_old_events_are_dropped(stream: Stream, small_memory: None) -> None:
@@ -256,13 +254,13 @@ class Recorder:
         elif message["type"] == "websocket.send":
             document = json.loads(message["text"])
             self.documents.append(document)
-            if self._last is not None and document.get("cursor") == str(self._last):
+            if self._last is not None and document.get("cursor", "").endswith(f":{self._last}"):
                 self._is_over.set()
 
     @property
     def cursors(self) -> list[str]:
-        """The cursors of the events that were sent."""
-        return [event["cursor"] for document in self.documents for event in document.get("events", [])]
+        """The cursors of the events that were sent, without the batch."""
+        return [str(place_of(event["cursor"])) for document in self.documents for event in document.get("events", [])]
 
 
 async def send_stream(
@@ -376,7 +374,7 @@ def test_client_with_a_cursor_that_the_watcher_has_not_read_yet_keeps_it(
             assert not sending.done()
             stream.files.write(1, 5, 1)
             is_held.clear()
-            assert (await sending).documents[0]["events"][0]["cursor"] == "1.5"
+            assert (await sending).documents[0]["events"][0]["seq"] == 5
 
     run(look)
 
@@ -418,7 +416,7 @@ def test_client_that_is_too_slow_is_told_its_cursor(stream: Stream, monkeypatch:
                 await asyncio.sleep(0.01)
             stream.files.write(1, 11, 1)
             await sending
-            assert client.documents[-1] == {"behind": "1.11"}
+            assert client.documents[-1] == {"behind": f"{stream.batch.id}:1.11"}
             assert client.close_code == socket_stream.TRY_AGAIN_LATER
             assert client.cursors == [f"1.{seq}" for seq in range(1, 12)]
 

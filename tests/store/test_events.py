@@ -49,12 +49,12 @@ class CountingDisk(RealFiles):
 
 def event(seq: int, epoch: int = 1) -> BatchEvent:
     """Return an event that is not the last one."""
-    return BatchPaused(cursor=f"{epoch}.{seq}", seq=seq, at="", batch_id="b", counts={}, by="somebody", request=1)
+    return BatchPaused(cursor=f"b:{epoch}.{seq}", seq=seq, at="", batch_id="b", counts={}, by="somebody", request=1)
 
 
 def last_event(seq: int) -> BatchEvent:
     """Return the last event of a stream."""
-    return BatchDrained(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, error="the disk is full")
+    return BatchDrained(cursor=f"b:1.{seq}", seq=seq, at="", batch_id="b", counts={}, error="the disk is full")
 
 
 def written_sequence_numbers(root: Path) -> list[int]:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codebatch import work
-from codebatch.errors import BatchRemoved, InvalidInput
+from codebatch.errors import BatchRemoved, InvalidInput, UnknownCursor
 from codebatch.model.work.event import BatchProgress, EventCursor, RunningTask
 from tests.cli.work.test_work import line, make_list, start
 from tests.support.command_line import CommandLine, wait_until, write, write_own_task
@@ -46,8 +46,13 @@ def test_feed_returns_the_events_of_the_command_line(line: CommandLine) -> None:
     later = open_feed(line, since=printed[3]["cursor"])
     assert later.since == EventCursor(1, 4)
     assert [event.cursor for event in later.read()] == [event["cursor"] for event in printed[4:]]
+    assert later.cursor == printed[-1]["cursor"]
     with pytest.raises(InvalidInput, match="is not a cursor"):
         open_feed(line, since="yesterday")
+    with pytest.raises(UnknownCursor, match="belongs to another batch"):
+        open_feed(line, since="batch-1:1.4")
+    with pytest.raises(UnknownCursor, match=r"has no event 1\.99"):
+        open_feed(line, since=f"{later.batch.id}:1.99")
 
 
 def test_feed_follows_a_running_list_and_has_its_status(line: CommandLine) -> None:

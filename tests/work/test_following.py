@@ -11,7 +11,7 @@ from codebatch.work.control.follow import iter_followed_events
 OVER = BatchActivity(is_conducted=False, is_over=True)
 NOBODY = BatchActivity(is_conducted=False)
 SOMEBODY = BatchActivity(is_conducted=True)
-HEAD = {"cursor": "1.1", "seq": 1, "at": "2026-01-01T00:00:00.000Z", "batch_id": "b", "counts": {}}
+HEAD = {"cursor": "b:1.1", "seq": 1, "at": "2026-01-01T00:00:00.000Z", "batch_id": "b", "counts": {}}
 ENDED = BatchCancelled(**HEAD, seconds=1.0, total_seconds=1.0, task_count=1)  # type: ignore[arg-type]
 DRAINED = BatchDrained(**HEAD, signal="SIGINT")  # type: ignore[arg-type]
 

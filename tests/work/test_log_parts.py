@@ -61,8 +61,27 @@ def ran(line: CommandLine) -> CommandLine:
 def test_part_of_a_log_is_within_its_bounds(
     ran: CommandLine, offset: int, limit: int, data: bytes, next_offset: int
 ) -> None:
-    part = read_log_part(only_batch(ran), "one", None, offset, limit)
-    assert part == work.LogPart(data=data, next_offset=next_offset, size=10)
+    name = log_path(ran).name
+    for round_, log_name in ((1, ""), (None, name)):
+        part = read_log_part(only_batch(ran), "one", round_, offset, limit, log_name=log_name)
+        assert part == work.LogPart(data=data, next_offset=next_offset, size=10, log=name)
+
+
+def test_offset_belongs_to_the_log_of_one_attempt(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "printf $CODEBATCH_ROUND-; exit 1"\nretries = 1', "two": 'run = "printf x"'})
+    line("work", "run", status=3)
+    work_batch = only_batch(line)
+    first = read_log_part(work_batch, "one", 1)
+    assert (first.data, read_log_part(work_batch, "one").data) == (b"1-", b"2-")
+    with pytest.raises(InvalidInput, match="offset 1 is a position in the log of one attempt, and none is named"):
+        read_log_part(work_batch, "one", offset=1)
+    assert read_log_part(work_batch, "one", offset=0, log_name=first.log).data == b"1-"
+    for name in (read_log_part(work_batch, "two").log, "../batch.json", "x"):
+        with pytest.raises(InvalidInput, match="is not a log of task one"):
+            read_log_part(work_batch, "one", offset=1, log_name=name)
+    (work_batch.batch.root / "logs" / first.log).unlink()
+    with pytest.raises(NothingToDo, match="does not exist any more"):
+        read_log_part(work_batch, "one", offset=1, log_name=first.log)
 
 
 def test_wrong_arguments_of_read_log_are_refused(ran: CommandLine) -> None:
@@ -95,7 +114,7 @@ def test_log_of_two_gigabytes_is_read_in_small_parts(ran: CommandLine) -> None:
 def test_log_that_is_truncated_or_removed_while_it_is_read_is_shorter(
     ran: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work_batch = only_batch(ran)
+    work_batch, name = only_batch(ran), log_path(ran).name
     files = type(work_batch.batch.files)
     read_range = files.read_range
 
@@ -105,10 +124,10 @@ def test_log_that_is_truncated_or_removed_while_it_is_read_is_shorter(
         return read_range(work_batch.batch.files, path, offset, length)
 
     monkeypatch.setattr(files, "read_range", truncate_then_read)
-    assert read_log_part(work_batch, "one", None, 2, 8) == work.LogPart(data=b"23", next_offset=4, size=10)
+    assert read_log_part(work_batch, "one", 1, 2, 8) == work.LogPart(data=b"23", next_offset=4, size=10, log=name)
     monkeypatch.undo()
     log_path(ran).unlink()
-    assert read_log_part(work_batch, "one", None, 2, 8) == work.LogPart(data=b"", next_offset=0, size=0)
+    assert read_log_part(work_batch, "one", 1, 2, 8) == work.LogPart(data=b"", next_offset=0, size=0, log=name)
 
 
 def test_log_of_a_running_task_grows(line: CommandLine) -> None:
@@ -119,9 +138,9 @@ def test_log_of_a_running_task_grows(line: CommandLine) -> None:
     # The output passes through a pipe, so it may reach the log after the file `one.began` exists.
     wait_until(lambda: read_log_part(work_batch, "one").data == b"first", "the first part of the log")
     first = read_log_part(work_batch, "one")
-    assert read_log_part(work_batch, "one", None, first.next_offset).data == b""
+    assert read_log_part(work_batch, "one", 1, first.next_offset).data == b""
     with pytest.raises(NothingToDo, match="two has not started"):
         read_log_part(work_batch, "two")
     write(line.directory / "go", "")
     line.finish(process)
-    assert read_log_part(work_batch, "one", None, first.next_offset).data == b"second"
+    assert read_log_part(work_batch, "one", 1, first.next_offset).data == b"second"

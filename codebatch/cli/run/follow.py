@@ -21,10 +21,15 @@ from codebatch.operations.runs.events import BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.system.clock import wall_ns
-from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
+from codebatch.work.control.follow import iter_followed_events, make_follower, read_cursor
 from codebatch.work.control.status import closed_pool_texts
 
-since_option = option("--since", metavar="CURSOR", help="Print only events after the event with this cursor")
+since_option = option(
+    "--since",
+    metavar="CURSOR",
+    help="Print only events after the event with this cursor",
+    details="A cursor belongs to one batch. If this is not the latest batch, name it with --batch.",
+)
 
 _RUNNING_STATES = (CommandState.RUNNING.value,)
 _OPEN_STATES = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
@@ -43,8 +48,8 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
 
     Exit status 0 if all is done. Exit status 3 otherwise, or if no process runs the batch.
     """
-    place = parse_cursor_option(since)
     store, batch = context.batch(batch_reference, "any")
+    place = read_cursor(since, store, batch)
     progress_line = _ProgressLine(context, batch)
     last_event: AnyEvent | None = None
     activity = BatchActivity(is_conducted=False)
@@ -78,8 +83,8 @@ def events(context: CommandContext, batch_reference: str | None, since: str | No
 
     Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
     """
-    place = parse_cursor_option(since)
     store, batch = context.batch(batch_reference, "any")
+    place = read_cursor(since, store, batch)
     followed = make_follower(store, batch, place)
     is_silent = not place.seq
     for event in iter_followed_events(followed) if is_followed else followed.read():

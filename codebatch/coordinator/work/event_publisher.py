@@ -240,7 +240,7 @@ class EventPublisher:
         """Emit an event of the batch. The sequence number and the current counts are added to `fields`."""
         self._last_seq += 1
         event = type_(
-            cursor=f"{self._epoch}.{self._last_seq}",
+            cursor=events.cursor_text(self._batch.id, events.EventCursor(self._epoch, self._last_seq)),
             seq=self._last_seq,
             at=events.instant_ms(self._wall_ns()),
             batch_id=self._batch.id,

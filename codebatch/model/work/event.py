@@ -16,13 +16,14 @@ import msgspec
 from codebatch.model.documents import Document
 
 EVENT_FORMAT = 1
-_CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})\Z", re.ASCII)
+_CURSOR = re.compile(r"([A-Za-z0-9-]+):([0-9]{1,9})\.([0-9]{1,12})\Z", re.ASCII)
 
 
 class EventCursor(NamedTuple):
-    """A position in the event stream of a batch: after event `seq` of an epoch.
+    """A position in the event stream of one batch: after event `seq` of an epoch.
 
-    Cursors can be compared; a later position is greater.
+    Cursors can be compared; a later position is greater. Texts for clients also have the ID of the batch, see
+    `cursor_text`.
     """
 
     epoch: int
@@ -35,10 +36,15 @@ class EventCursor(NamedTuple):
 FIRST_CURSOR = EventCursor(0, 0)
 
 
-def parse_cursor(text: str) -> EventCursor | None:
-    """Parse a text as a position in an event stream. Return None if it is not one."""
+def cursor_text(batch_id: str, place: EventCursor) -> str:
+    """Return a position in the event stream of a batch as text: `batch-20260102-030405-000000-c0ffee:1.42`."""
+    return f"{batch_id}:{place}"
+
+
+def parse_cursor(text: str) -> tuple[str, EventCursor] | None:
+    """Return the ID of a batch and the position in its event stream that a text names, or None for other texts."""
     match = _CURSOR.match(text)
-    return EventCursor(int(match[1]), int(match[2])) if match else None
+    return (match[1], EventCursor(int(match[2]), int(match[3]))) if match else None
 
 
 class EventHead(Document, frozen=True, kw_only=True):
@@ -58,7 +64,8 @@ class EventHead(Document, frozen=True, kw_only=True):
     @property
     def place(self) -> EventCursor:
         """The position after this event."""
-        return parse_cursor(self.cursor) or FIRST_CURSOR
+        parsed = parse_cursor(self.cursor)
+        return FIRST_CURSOR if parsed is None else parsed[1]
 
 
 class BatchEvent(EventHead, frozen=True, kw_only=True, tag_field="event", tag="BATCH"):

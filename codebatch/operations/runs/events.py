@@ -217,7 +217,7 @@ class AnalysisFollower:
 
     def _make_event(self, event_type: Callable[..., E], place: EventCursor, *, at_ns: int, **fields: object) -> E:
         return event_type(
-            cursor=str(place),
+            cursor=events.cursor_text(self._batch.id, place),
             seq=place.seq,
             at=events.instant_ms(at_ns),
             batch_id=self._batch.id,

@@ -1,4 +1,4 @@
-// The connection for one batch: load it, follow its events, reconnect with the last cursor.
+// The connection for one batch: load it, follow its events, reconnect.
 
 import { ApiError } from "./api.js";
 import { BatchState, isAfter } from "./state.js";
@@ -31,14 +31,14 @@ export class Connection {
 		this.socket.close();
 	}
 
-	// If the server is unreachable, try again later.
 	async guarded(work) {
 		try {
 			await work();
 		} catch (error) {
 			if (this.isClosed) return;
 			if (!(error instanceof ApiError)) throw error;
-			if (error.status >= 400 && error.status < 500) this.page.failed(error);
+			if (error.status === 410) this.reset();
+			else if (error.status >= 400 && error.status < 500) this.page.failed(error);
 			else this.lost(error.message);
 		}
 	}
@@ -77,8 +77,9 @@ export class Connection {
 		await this.loadFailures(state);
 		const isCurrent = () => !this.isClosed && this.state === state;
 		for (let offset = TASKS_PAGE; state.isWork && offset < state.total && isCurrent(); offset += TASKS_PAGE) await this.loadTasks(state, offset);
-		const [epoch, seq] = state.historyEnd.split(".").map(Number);
-		let since = seq > HISTORY_EVENTS_MAX ? `${epoch}.${seq - HISTORY_EVENTS_MAX}` : `${Math.max(0, epoch - 1)}.0`;
+		const [batch, epoch, seq] = state.historyEnd.split(/[:.]/);
+		const start = seq - HISTORY_EVENTS_MAX;
+		let since = `${batch}:${start > 0 ? epoch : Math.max(0, epoch - 1)}.${Math.max(0, start)}`;
 		for (let read = 0; read < 2 * HISTORY_EVENTS_MAX && isAfter(state.historyEnd, since) && isCurrent(); read += EVENTS_PAGE) {
 			const { events, cursor } = await this.api.batch(this.id, "/events", { since, limit: EVENTS_PAGE });
 			if (!events.length) break;
@@ -104,17 +105,19 @@ export class Connection {
 		this.hasNews ||= Boolean(events?.length || progress);
 		if (events) this.state.apply(events);
 		if (progress) this.state.applyProgress(progress);
-		if (behind || reset) this.drop();
 		if (behind) this.guarded(() => this.catchUp());
-		if (reset) {
-			this.state = null;
-			this.open();
-		}
+		if (reset) this.reset();
 		this.page.changed();
 	}
 
-	// The server dropped events: this client was slow.
+	reset() {
+		this.drop();
+		this.state = null;
+		this.open();
+	}
+
 	async catchUp() {
+		this.drop();
 		let events;
 		do {
 			({ events } = await this.api.batch(this.id, "/events", { since: this.state.cursor, limit: EVENTS_PAGE }));

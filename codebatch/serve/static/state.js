@@ -27,8 +27,9 @@ const TASK_CHANGES = {
 	STOPPED: ({ cause }) => ({ state: cause === "cancel" ? "CANCELLED" : "PENDING", explanation: "stopped" }),
 };
 
+// A cursor is BATCH:EPOCH.SEQ.
 export function isAfter(cursor, other) {
-	const [epoch, seq, otherEpoch, otherSeq] = `${cursor}.${other}`.split(".").map(Number);
+	const [, epoch, seq, , otherEpoch, otherSeq] = `${cursor}.${other}`.split(/[:.]/).map(Number);
 	return epoch > otherEpoch || (epoch === otherEpoch && seq > otherSeq);
 }
 
@@ -67,7 +68,7 @@ export class BatchState {
 	}
 
 	task(id) {
-		if (!this.tasks.has(id)) this.tasks.set(id, { id, title: "", text: "", state: "PENDING", explanation: "", needs: [], after: [], round: 0, tryNumber: 0, triesMax: 1, cursor: "0.0", question: null });
+		if (!this.tasks.has(id)) this.tasks.set(id, { id, title: "", text: "", state: "PENDING", explanation: "", needs: [], after: [], round: 0, tryNumber: 0, triesMax: 1, cursor: ":0.0", question: null });
 		return this.tasks.get(id);
 	}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.model.work.event import FIRST_CURSOR, AnyEvent, EventCursor, RunningTask
+from codebatch.model.work.event import FIRST_CURSOR, AnyEvent, EventCursor, RunningTask, cursor_text
 from codebatch.operations.queries.batch_status import StatusAnswer, make_status_answer
 from codebatch.operations.queries.batches import TaskStatus, task_states
 from codebatch.operations.runs.events import AnalysisFollower
@@ -40,13 +40,13 @@ class EventFeed:
 
     Example:
 
-        feed = work.open_events(since="1.42")
+        feed = work.open_events(since=last_cursor)
         for event in feed.read(limit=500):
             print(event.cursor, event.counts)
     """
 
     def __init__(self, store: StoreDir, batch: BatchDir, since: EventCursor = FIRST_CURSOR) -> None:
-        """Open the feed of a batch after the cursor `since`."""
+        """Open the feed of a batch after the position `since`."""
         self.batch = batch
         self.since = since
         self._store = store
@@ -55,12 +55,17 @@ class EventFeed:
     def read(self, limit: int | None = None) -> list[AnyEvent]:
         """Return the events since the last call, in order, but at most `limit` of them.
 
-        `since` becomes the cursor of the last one.
+        `since` becomes the position after the last one.
         """
         events = self._follower.read(limit)
         if events:
             self.since = events[-1].place
         return events
+
+    @property
+    def cursor(self) -> str:
+        """The cursor of the last event that was read. Pass it to another feed of this batch to continue there."""
+        return cursor_text(self.batch.id, self.since)
 
     def status(self) -> WorkStatus | StatusAnswer:
         """Read the state of the batch. The result is the document that `codebatch status --json` prints."""

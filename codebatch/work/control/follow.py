@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, UnknownCursor
 from codebatch.model.work.event import FIRST_CURSOR, AnyEvent, BatchDrained, BatchEnded, EventCursor, parse_cursor
 from codebatch.operations.runs.events import AnalysisFollower, BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
@@ -45,12 +45,38 @@ class BatchFollower(Protocol):
         """
 
 
-def parse_cursor_option(text: str | None) -> EventCursor:
-    """Return the cursor that a text represents. For None, return the beginning. Raises InvalidInput."""
-    cursor = FIRST_CURSOR if text is None else parse_cursor(text)
-    if cursor is None:
-        raise InvalidInput(f"{text!r} is not a cursor", hint="use the `cursor` of an event, for example 1.42")
-    return cursor
+def read_cursor(text: str | None, store: StoreDir, batch: BatchDir) -> EventCursor:
+    """Return the position in the events of a batch that a text names. For None, return the beginning.
+
+    Raises UnknownCursor if the batch has no event at the position, and the errors of `parse_batch_cursor`.
+    """
+    place = parse_batch_cursor(text, batch)
+    check_cursor(place, store, batch)
+    return place
+
+
+def parse_batch_cursor(text: str | None, batch: BatchDir) -> EventCursor:
+    """Return the position that a text names. The events are not read.
+
+    Raises InvalidInput if it is not a cursor, and UnknownCursor if it is that of another batch.
+    """
+    if text is None:
+        return FIRST_CURSOR
+    parsed = parse_cursor(text)
+    if parsed is None:
+        raise InvalidInput(f"{text[:200]!r} is not a cursor", hint=f"use the `cursor` of an event: {batch.id}:1.42")
+    id_, place = parsed
+    if id_ != batch.id:
+        hint = f"to read the events of that batch, add: --batch {id_}"
+        raise UnknownCursor(f"cursor {text} belongs to another batch than {batch.id}", hint=hint)
+    return place
+
+
+def check_cursor(place: EventCursor, store: StoreDir, batch: BatchDir, newest: EventCursor = FIRST_CURSOR) -> None:
+    """Raise UnknownCursor if a position is after all events of a batch, at least one of which is at `newest`."""
+    if place > newest and not make_follower(store, batch, EventCursor(place.epoch, place.seq - 1)).read(1):
+        hint = "read all its events, without a cursor"
+        raise UnknownCursor(f"batch {batch.id} has no event {place}: it was never written, or was removed", hint=hint)
 
 
 def make_follower(store: StoreDir, batch: BatchDir, since: EventCursor = FIRST_CURSOR) -> BatchFollower:

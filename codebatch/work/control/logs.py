@@ -31,11 +31,15 @@ class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a log. `next_offset` is the offset after its last byte, and `size` is the current length of the log."""
+    """A part of a log. `next_offset` is the offset after its last byte, and `size` is the current length of the log.
+
+    `log` names the log, because each attempt of a task has its own. Pass it with `next_offset` to read on.
+    """
 
     data: bytes
     next_offset: int
     size: int
+    log: str
 
 
 def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
@@ -43,12 +47,7 @@ def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> 
 
     Raises InvalidInput for an unknown command or round, and NothingToDo if the command has not started.
     """
-    status = next(
-        (command_status for command_status in work_batch.standing.commands if command_status.id == command), None
-    )
-    if status is None:
-        ids = [command_status.id for command_status in work_batch.standing.commands][:1000]
-        raise InvalidInput(f"batch {work_batch.batch.id} has no task {command!r}", hint=did_you_mean_text(command, ids))
+    status = _find_command(work_batch, command)
     if not status.round:
         raise NothingToDo(f"{command} has not started: it is {status.state.value}")
     if round_ is None or round_ == status.round:
@@ -64,6 +63,28 @@ def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> 
     return _log_file(work_batch, status.id, round_, layout.log_name(*place, round_, max(epochs)))
 
 
+def find_named_log(work_batch: WorkBatch, command: str, name: str) -> AttemptLogFile:
+    """Return the log of a command with a name. Raises InvalidInput for a wrong name, NothingToDo if it is removed."""
+    status = _find_command(work_batch, command)
+    parts = layout.parse_log_name(name)
+    place = CommandPlaces(work_batch.batch.plan().shards).place_of_item(status.item)
+    if parts is None or parts[:2] != place:
+        raise InvalidInput(f"{name[:200]!r} is not a log of task {command}")
+    log = _log_file(work_batch, status.id, parts[2], name)
+    if log.bytes is None:
+        raise NothingToDo(f"the log {name} of task {command} does not exist any more")
+    return log
+
+
+def _find_command(work_batch: WorkBatch, command: str) -> CommandStatus:
+    commands = work_batch.standing.commands
+    status = next((each for each in commands if each.id == command), None)
+    if status is None:
+        hint = did_you_mean_text(command, [each.id for each in commands[:1000]])
+        raise InvalidInput(f"batch {work_batch.batch.id} has no task {command!r}", hint=hint)
+    return status
+
+
 def last_attempt_log(work_batch: WorkBatch, command: CommandStatus) -> AttemptLogFile:
     """Return the log of a command's last attempt. The command must have started."""
     return _log_file(work_batch, command.id, command.round, command.log)
@@ -75,26 +96,39 @@ def _log_file(work_batch: WorkBatch, command: CommandId, round_: int, name: str)
 
 
 def read_log_part(
-    work_batch: WorkBatch, task: str, round_: int | None = None, offset: int = 0, limit: int = PIECE_BYTES
+    work_batch: WorkBatch,
+    task: str,
+    round_: int | None = None,
+    offset: int = 0,
+    limit: int = PIECE_BYTES,
+    *,
+    log_name: str = "",
 ) -> LogPart:
     """Return the bytes of a log from `offset`, at most `limit` bytes. At most this much of the log is read.
 
-    The log is that of `find_log`. A negative offset counts from the end of the log. After the end there is no data: if
-    the offset is greater than the size, or if the log was truncated or removed. Raises InvalidInput for a limit that is
-    not from 1 to 1 MiB, and the errors of `find_log`.
+    The log is that of `find_log`, or the one that an earlier part names. A negative offset counts from the end of the
+    log. After the end there is no data: if the offset is greater than the size, or if the log was truncated or removed.
+
+    Raises InvalidInput for a limit that is not from 1 to 1 MiB, or if the log of a positive offset is not certain, and
+    the errors of `find_log` and `find_named_log`.
     """
     if not 1 <= limit <= PIECE_BYTES:
         raise InvalidInput(
             f"the limit of a part of a log is 1 to {PIECE_BYTES:,} bytes, not {limit:,}",
             hint="read a long log in parts: each part has the `next_offset` of the next one",
         )
-    log = find_log(work_batch, task, round_)
+    if offset > 0 and round_ is None and not log_name:
+        raise InvalidInput(
+            f"offset {offset:,} is a position in the log of one attempt, and none is named",
+            hint="pass the `log` of the part before, or a round",
+        )
+    log = find_named_log(work_batch, task, log_name) if log_name else find_log(work_batch, task, round_)
     size = log.bytes or 0
     start = min(offset, size) if offset >= 0 else max(0, size + offset)
     data = b""
     with contextlib.suppress(FileNotFoundError):
         data = work_batch.batch.files.read_range(log.path, start, min(limit, size - start))
-    return LogPart(data=data, next_offset=start + len(data), size=size)
+    return LogPart(data=data, next_offset=start + len(data), size=size, log=log.path.name)
 
 
 def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None) -> Iterator[bytes]:

@@ -8,6 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.model.work.event import FIRST_CURSOR, BatchProgress, BatchResumed
@@ -62,7 +64,7 @@ def test_events_have_the_documented_members(line: CommandLine) -> None:
         "PARTIAL",
     ]
     every = [json.loads(line_text)["cursor"] for line_text in line("events", "--json").lines]
-    assert every == [f"1.{n}" for n in range(1, len(every) + 1)]
+    assert every == [f"{events[0]['batch_id']}:1.{n}" for n in range(1, len(every) + 1)]
     started_batch, _, started, completed, *_, failed, skipped, ended = events
     assert (started_batch["task_ids"], started_batch["edges"], started_batch["on_failure"]) == (
         ["build", "test", "ship"],
@@ -84,7 +86,7 @@ def test_events_have_the_documented_members(line: CommandLine) -> None:
         ["build", "test"],
     )
     assert told(line, "--since", events[6]["cursor"]) == events[7:]
-    assert "'1,7' is not a cursor" in line("events", "--since", "1,7", status=2).notes
+    assert "'1.7' is not a cursor" in line("events", "--since", "1.7", status=2).notes
     followed = line("follow", status=3)
     assert [line_text[9:] for line_text in followed.lines] == [
         "started: 3 tasks from work.toml",
@@ -94,6 +96,35 @@ def test_events_have_the_documented_members(line: CommandLine) -> None:
         f"PARTIAL: 1 done, 1 failed, 1 skipped, in {followed.lines[4].split()[-1]}",
     ]
     assert "1 task of batch" in followed.notes
+
+
+@pytest.mark.parametrize("command", ["events", "follow"])
+def test_cursor_belongs_to_one_batch(line: CommandLine, command: str) -> None:
+    make_list(line, {"one": 'run = "true"'})
+    line("work", "run")
+    first = told(line)[-1]["cursor"]
+    batch = first.partition(":")[0]
+    line("work", "run")
+    refused = line(command, "--since", first, status=2)
+    assert f"cursor {first} belongs to another batch than" in refused.notes
+    assert f"--batch {batch}" in refused.notes
+    assert line(command, "--since", first, "--batch", batch).text == ""
+    past = first.replace(":1.", ":7.")
+    assert "has no event 7." in line(command, "--since", past, "--batch", batch, status=2).notes
+    latest = told(line)
+    assert told(line, "--since", latest[2]["cursor"]) == latest[3:]
+
+
+def test_cursor_of_an_analysis_belongs_to_it(line: CommandLine) -> None:
+    write(line.directory / "a.py", "x = 1\n")
+    line("run", ".")
+    batch = line("status", "--json").json["batch_id"]
+    events = told(line)
+    assert [event["cursor"].partition(":")[0] for event in events] == [batch] * len(events)
+    assert told(line, "--since", events[0]["cursor"]) == events[1:]
+    assert told(line, "--since", events[-1]["cursor"]) == []
+    past = f"{batch}:1.{events[-1]['seq'] + 1}"
+    assert "has no event 1." in line("events", "--since", past, status=2).notes
 
 
 def test_events_of_a_resumed_batch_continue_without_repetition(line: CommandLine) -> None:
