@@ -32,8 +32,8 @@ from codebatch.serve.responses import error_response, internal_error_response, j
 from codebatch.serve.socket_stream import TRY_AGAIN_LATER, SocketStream
 from codebatch.serve.watcher import Frame, WatcherPool
 from codebatch.store.batches.batch_directory import BatchDir
-from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.work.control.batch_selection import select_batch
 from codebatch.work.control.follow import parse_batch_cursor
 
 SOCKETS_MAX = 64
@@ -199,11 +199,11 @@ class LiveApp:
             self._socket_count -= 1
 
     async def _find(self, request: Request) -> BatchDir:
-        """Return the batch that the path of a request names. Raises the errors of `resolve_batch`."""
+        """Return the batch that the path of a request names. Raises the errors of `select_batch`."""
         return await to_thread.run_sync(lambda: self._resolve(request.path_params["batch"]))
 
     def _resolve(self, reference: str) -> BatchDir:
-        return resolve_batch(self._store, reference, kind="any")
+        return select_batch(self._store, reference, kind="any")
 
     async def _answer(self, make_body: Callable[[], Body | Frame]) -> Response:
         """Return a body that is made in a thread, because it reads files."""

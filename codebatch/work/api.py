@@ -14,14 +14,13 @@ from codebatch.operations.project.stores import StoreLocator, open_store
 from codebatch.operations.runs.events import BatchActivity
 from codebatch.query.filters.arguments import path_argument
 from codebatch.query.filters.paths import PathPatterns
-from codebatch.store.batches.resolution import resolve_batch
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
+from codebatch.work.control.batch_selection import select_batch, select_live_batch
 from codebatch.work.control.batches import (
     WorkBatch,
     iter_work_batches,
     load_work_batch,
     refuse_unnamed_batch,
-    resolve_live_batch,
 )
 from codebatch.work.control.cancel import cancel_batch
 from codebatch.work.control.event_feed import EventFeed
@@ -112,7 +111,7 @@ def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBat
     the batch is an analysis. Raises InvalidId, UnknownId, AmbiguousId or StoreError.
     """
     opened = open_store(store)
-    return load_work_batch(opened, resolve_batch(opened, batch, kind="work"))
+    return load_work_batch(opened, select_batch(opened, batch))
 
 
 def iter_batches(*, store: str | Path | None = None) -> Iterator[WorkBatch]:
@@ -131,7 +130,7 @@ def iter_events(
     Raises InvalidInput if `since` is not a cursor of this batch, and the errors of `get`.
     """
     opened = open_store(store)
-    batch_dir = resolve_batch(opened, batch, kind="any")
+    batch_dir = select_batch(opened, batch, kind="any")
     followed = make_follower(opened, batch_dir, read_cursor(since, opened, batch_dir))
     for event in iter_followed_events(followed) if follow else followed.read():
         if event is not None and not isinstance(event, BatchActivity):
@@ -147,7 +146,7 @@ def open_events(batch: str | None = None, *, since: str | None = None, store: st
     Raises the errors of `iter_events`.
     """
     opened = open_store(store)
-    batch_dir = resolve_batch(opened, batch, kind="any")
+    batch_dir = select_batch(opened, batch, kind="any")
     return EventFeed(opened, batch_dir, read_cursor(since, opened, batch_dir))
 
 
@@ -178,7 +177,7 @@ def resume(
     Raises the errors of `get` and `start`.
     """
     opened = open_store(store)
-    batch_dir = resolve_batch(opened, batch, kind="work")
+    batch_dir = select_batch(opened, batch, is_change=True)
     if batch is None and store is not None:
         refuse_unnamed_batch(batch_dir)
     return resume_work(
@@ -215,7 +214,7 @@ def cancel(
     opened = open_store(store)
     return cancel_batch(
         opened,
-        resolve_live_batch(opened, batch),
+        select_live_batch(opened, batch),
         grace_seconds=grace_seconds,
         is_forced=force,
         waits=wait,
@@ -238,7 +237,7 @@ def answer(
     accepted first. Raises the errors of `get`.
     """
     opened = open_store(store)
-    return answer_question(opened, resolve_live_batch(opened, batch, else_latest=True), task, text, question=question)
+    return answer_question(opened, select_live_batch(opened, batch, else_latest=True), task, text, question=question)
 
 
 def retry(
@@ -250,7 +249,7 @@ def retry(
     tasks that depend on them run again too. Raises InvalidInput if a task is running, and the errors of `get`.
     """
     opened = open_store(store)
-    return retry_tasks(opened, resolve_batch(opened, batch, kind="work"), tasks, dependents=dependents)
+    return retry_tasks(opened, select_batch(opened, batch, is_change=True), tasks, dependents=dependents)
 
 
 def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
@@ -260,19 +259,19 @@ def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: st
     that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
     """
     opened = open_store(store)
-    return skip_tasks(opened, resolve_live_batch(opened, batch), tasks, as_done=as_done)
+    return skip_tasks(opened, select_live_batch(opened, batch), tasks, as_done=as_done)
 
 
 def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
     """Start no more tasks of a batch until `unpause` or `resume`. By default, the only running batch is paused."""
     opened = open_store(store)
-    return pause_batch(opened, resolve_live_batch(opened, batch))
+    return pause_batch(opened, select_live_batch(opened, batch))
 
 
 def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
     """Start tasks of a batch again after `pause`."""
     opened = open_store(store)
-    return unpause_batch(opened, resolve_live_batch(opened, batch))
+    return unpause_batch(opened, select_live_batch(opened, batch))
 
 
 def change(
@@ -288,7 +287,7 @@ def change(
     Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
     """
     opened = open_store(store)
-    return change_batch(opened, resolve_live_batch(opened, batch), max_parallel=max_parallel, pools=pools)
+    return change_batch(opened, select_live_batch(opened, batch), max_parallel=max_parallel, pools=pools)
 
 
 def questions(batch: str | None = None, *, store: str | Path | None = None) -> list[OpenQuestion]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 
 from codebatch.cli.framework.context import CommandContext
@@ -11,6 +12,7 @@ from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.holders import HolderFile
+from codebatch.work.control.batch_selection import list_directory_text
 from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.status import closed_pool_texts, iter_task_explanations, make_work_status
@@ -65,7 +67,7 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     paused = " (paused: no new tasks are started)" if status.is_paused else ""
     at_once = f", {status.max_parallel} at once" if status.max_parallel > 1 else ""
     yield f"batch     {work_batch.batch.id}"
-    yield f"source    {work.source}"
+    yield f"source    {os.path.join(list_directory_text(work_batch.store, work_batch.batch), work.source)}"
     yield f"status    {status.state.value}{stalled}{expired}{paused}"
     yield f"strategy  {work.strategy}{at_once}"
     yield f"started   {instant_text(work_batch.batch.about.created_at_ns)}"

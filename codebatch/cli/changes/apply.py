@@ -131,7 +131,7 @@ def apply(
     Exit status 3 if a file was refused, or if work of a task is not recorded in its changes.
     """
     branch_options = make_branch_options(branch, commit_per, message, is_reversed=is_reversed)
-    question = open_changed_batch(context, batch_reference)
+    question = open_changed_batch(context, batch_reference, is_change=True)
     options = ApplyOptions(
         tasks=tasks,
         path=path,

@@ -64,9 +64,10 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
     They are those of the queried batch, by default of the latest batch of commands.
     """
     from codebatch.store.work.work_batches import read_work
+    from codebatch.work.control.batch_selection import select_batch
 
     try:
-        batch = resolve_batch(_completed_store(ctx), ctx.params.get("batch_reference"), kind="work")
+        batch = select_batch(_completed_store(ctx), ctx.params.get("batch_reference"))
         return [id_ for id_ in read_work(batch).order if id_.startswith(word) and _COMPLETABLE_WORD.fullmatch(id_)]
     except (CodebatchError, OSError, ValueError):
         return []

@@ -40,9 +40,10 @@ from codebatch.model.entry import display_path
 from codebatch.model.text.displayed_paths import paths_displayed_as
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project.stores import StoreLocator
-from codebatch.store.batches.batch_directory import BatchDir, BatchKind
+from codebatch.store.batches.batch_directory import BatchDir, BatchKind, is_work
 from codebatch.store.batches.resolution import belongs_to_other_project, resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.ids import latest_offset
 from codebatch.system.files.counted_files import CountedFiles
 
 if TYPE_CHECKING:
@@ -105,13 +106,43 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         sources = self.batches[-1].about.sources if self.batches else ()
         return Painter(sources[0] if len(sources) == 1 else None, has_links=supports_links())
 
-    def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
-        """Return a batch and its store. Without a reference, return the latest batch of a kind."""
+    def batch(
+        self, reference: str | None, kind: BatchKind = "analysis", *, is_change: bool = False
+    ) -> tuple[StoreDir, BatchDir]:
+        """Return a batch and its store. Without a reference, return the latest batch of a kind.
+
+        With `is_change`, a batch of a task list in another part of the project must be named.
+        """
         store = self.store_place.open()
-        batch = resolve_batch(store, reference, self.report, kind=kind)
+        if kind == "analysis":
+            batch = resolve_batch(store, reference, self.report, kind=kind)
+        else:
+            from codebatch.work.control.batch_selection import select_batch  # Queries of analyses do not need it.
+
+            batch = select_batch(store, reference, self.report, kind=kind, is_change=is_change)
         self.batches.append(batch)
         self.report_other_project(store, batch)
+        self.report_other_directory(store, batch, reference)
         return store, batch
+
+    def live_batch(
+        self, reference: str | None, kind: BatchKind = "work", *, else_latest: bool = False
+    ) -> tuple[StoreDir, BatchDir]:
+        """Return the named batch, or the only running one of a kind, and its store."""
+        from codebatch.work.control.batch_selection import select_live_batch
+
+        store = self.store_place.open()
+        batch = select_live_batch(store, reference, self.note, kind=kind, else_latest=else_latest)
+        self.report_other_directory(store, batch, reference)
+        return store, batch
+
+    def report_other_directory(self, store: StoreDir, batch: BatchDir, reference: str | None) -> None:
+        """If the user has not named a batch, and it is of a task list in another directory, print a message."""
+        if is_work(batch) and (reference is None or latest_offset(reference) is not None):
+            from codebatch.work.control.batch_selection import list_directory_text
+
+            if directory := list_directory_text(store, batch):
+                self.report(f"batch {batch.id} is of the task list in {directory}")
 
     def report_other_project(self, store: StoreDir, batch: BatchDir) -> None:
         """If a batch does not belong to the project of the current directory, print a message on standard error."""

@@ -18,7 +18,6 @@ from codebatch.errors import InvalidInput
 from codebatch.model.work.command import CommandId
 from codebatch.store.batches.batch_directory import is_work
 from codebatch.work.control import cancel as cancelling
-from codebatch.work.control.batches import resolve_live_batch
 from codebatch.work.control.listener import WorkListener, WorkProgress
 from codebatch.work.definition.tables import SECONDS_MAX
 
@@ -84,8 +83,7 @@ def cancel(
     Running tasks of a task list are terminated, and killed after the grace period. Workers of an analysis finish their
     current file. Results so far are kept.
     """
-    store = context.store_place.open()
-    batch = resolve_live_batch(store, batch_reference, context.note, kind="any")
+    store, batch = context.live_batch(batch_reference, "any")
     if not is_work(batch):
         if grace is not None or is_trusted:
             raise InvalidInput("--grace and --trust apply only to task lists", hint=f"batch {batch.id} is an analysis")

@@ -341,7 +341,7 @@ def resume(
 
     To resume a task list in a store that is given by --store or CODEBATCH_STORE, --batch is required.
     """
-    store, batch = context.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any", is_change=True)
     if is_work(batch):
         from codebatch.cli.work.work import resume_work  # Analyses do not need this import.
         from codebatch.work.control.batches import refuse_unnamed_batch

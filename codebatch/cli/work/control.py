@@ -27,7 +27,7 @@ from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import human_bytes, human_seconds
 from codebatch.work.control import requests, run
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
-from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed_batch, resolve_live_batch
+from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed_batch
 from codebatch.work.control.list_changes import warn_about_changes
 from codebatch.work.control.status import attempt_stop_text, failure_reason_text, first_line
 from codebatch.work.definition.tables import INTEGER_MAX
@@ -92,7 +92,7 @@ def retry(
             "--reload cannot be used with --no-run",
             hint="omit --reload; then reload the task list with: codebatch resume --reload",
         )
-    store, batch = context.batch(batch_reference, "work")
+    store, batch = context.batch(batch_reference, "work", is_change=True)
     if batch_reference is None and context.store_place.named is not None and not no_run:
         refuse_unnamed_batch(batch)
     # This check must precede the request: a running batch would start the task with its old definition at once.
@@ -120,8 +120,7 @@ def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_r
 
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
     """
-    store = context.store_place.open()
-    batch = resolve_live_batch(store, batch_reference, context.note)
+    store, batch = context.live_batch(batch_reference)
     return _answer_work_control(context, requests.skip_tasks(store, batch, tasks, as_done=as_done))
 
 
@@ -133,10 +132,7 @@ def pause(context: CommandContext, batch_reference: str | None) -> int:
 
     Running tasks continue.
     """
-    store = context.store_place.open()
-    return _answer_work_control(
-        context, requests.pause_batch(store, resolve_live_batch(store, batch_reference, context.note))
-    )
+    return _answer_work_control(context, requests.pause_batch(*context.live_batch(batch_reference)))
 
 
 @command()
@@ -144,10 +140,7 @@ def pause(context: CommandContext, batch_reference: str | None) -> int:
 @with_common_options
 def unpause(context: CommandContext, batch_reference: str | None) -> int:
     """Start tasks again after `work pause`."""
-    store = context.store_place.open()
-    return _answer_work_control(
-        context, requests.unpause_batch(store, resolve_live_batch(store, batch_reference, context.note))
-    )
+    return _answer_work_control(context, requests.unpause_batch(*context.live_batch(batch_reference)))
 
 
 @command("set")
@@ -173,8 +166,7 @@ def change(context: CommandContext, settings: tuple[str, ...], batch_reference: 
             pools[name.removeprefix("pool.")] = int(value)
         else:
             raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
-    store = context.store_place.open()
-    batch = resolve_live_batch(store, batch_reference, context.note)
+    store, batch = context.live_batch(batch_reference)
     return _answer_work_control(context, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
 
 

@@ -20,7 +20,7 @@ from codebatch.cli.framework.work_options import AttemptOutput, output_option, t
 from codebatch.errors import InvalidInput
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX
 from codebatch.work.control import run
-from codebatch.work.control.batches import load_work_batch, resolve_live_batch
+from codebatch.work.control.batches import load_work_batch
 from codebatch.work.control.list_changes import warn_about_changes
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 
@@ -91,8 +91,7 @@ def answer(
     If the batch is running, the task continues at once. Otherwise, it continues with `codebatch resume`. Only the first
     answer to a question is accepted; a second answer is an error.
     """
-    store = context.store_place.open()
-    batch = resolve_live_batch(store, batch_reference, context.note, else_latest=True)
+    store, batch = context.live_batch(batch_reference, else_latest=True)
     answer_text = _read_answer_text(text, edits=edits)
     work_batch = answer_question(store, batch, task, answer_text, question=question)
     listener = WorkProgressListener(context, output)

@@ -41,6 +41,7 @@ def resolve_batch(
     *,
     is_unrestricted: bool = False,
     kind: BatchKind = "analysis",
+    latest: BatchDir | None = None,
 ) -> BatchDir:
     """Return the batch that a reference names, or the latest one of the project that the store was opened for.
 
@@ -50,6 +51,8 @@ def resolve_batch(
     `is_unrestricted` has an effect only if `reference` is None and the latest batch is restricted to paths. Then return
     the latest batch that covers the whole source and has at least the tasks of the restricted batch. If there is no
     such batch, return the restricted one.
+
+    `latest` is the latest batch if the caller has found it.
 
     Raises InvalidId, UnknownId or AmbiguousId; NoBatch if the project has no batch; WrongBatchKind if the named batch
     is of another kind; StoreCorrupt if the batch cannot be read, or if no batch can be read.
@@ -62,7 +65,7 @@ def resolve_batch(
         check_kind(batch, kind)
         return batch
     candidates = iter_project_batches(store, on_skipped, kind=kind)
-    latest = next(candidates, None)
+    latest = next(candidates, None) if latest is None else latest
     if latest is None:
         raise _no_batch_error(store, kind)
     if offset == 0:

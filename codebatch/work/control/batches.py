@@ -10,17 +10,14 @@ import msgspec
 from msgspec import UNSET
 
 from codebatch.errors import (
-    AmbiguousId,
     BatchBlocked,
     BatchCancelled,
     BatchIncomplete,
     BatchRemoved,
     InvalidInput,
     StoreError,
-    UnknownId,
 )
 from codebatch.model.change import UnrecordedPath
-from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.event import instant_ns
@@ -31,9 +28,7 @@ from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, r
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.estimate import Eta
 from codebatch.store import layout
-from codebatch.store.batches.batch_directory import BatchDir, BatchKind, check_kind, iter_batches
-from codebatch.store.batches.holders import has_live_holder
-from codebatch.store.batches.resolution import iter_project_batches, resolve_batch
+from codebatch.store.batches.batch_directory import BatchDir, check_kind, iter_batches
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
 from codebatch.store.work.trees import BatchTrees, TreeName
@@ -164,38 +159,3 @@ def refuse_unnamed_batch(batch: BatchDir) -> NoReturn:
         f"batch {batch.id} runs commands, so it is resumed only if you give its id",
         hint=f"resume it with: codebatch resume --batch {batch.id}",
     )
-
-
-def resolve_live_batch(
-    store: StoreDir,
-    reference: str | None,
-    note: NoteCallback = ignore_note,
-    *,
-    kind: BatchKind = "work",
-    else_latest: bool = False,
-) -> BatchDir:
-    """Return the named batch, or the only running batch of a kind in the current project.
-
-    If no batch is running and `else_latest` is set, return the latest batch of the project. Raises the errors of
-    `resolve_batch`, AmbiguousId if several batches are running, and UnknownId if none is.
-    """
-    if reference is not None:
-        return resolve_batch(store, reference, note, kind="any")
-    live = [batch for batch in iter_project_batches(store, note, kind=kind) if has_live_holder(batch)]
-    if len(live) == 1:
-        return live[0]
-    if not live and else_latest:
-        return resolve_batch(store, None, note, kind=kind)
-    of_commands, option = (" `work`", " --pipeline work") if kind == "work" else ("", "")
-    hint = f"give one with --batch; see: codebatch batch list{option} --active"
-    if not live:
-        elsewhere = [batch for batch in iter_batches(store, kind=kind) if has_live_holder(batch)]
-        if elsewhere:
-            batches_text = ", ".join(
-                f"{candidate.id} ({display_path(candidate.about.project_root)})"
-                for candidate in elsewhere[:TASKS_NAMED_MAX]
-            )
-            hint = f"running in other projects: {batches_text}; give one with --batch"
-        raise UnknownId(f"no{of_commands} batch of this project is running", hint=hint)
-    batches_text = ", ".join(batch.id for batch in live[:TASKS_NAMED_MAX])
-    raise AmbiguousId(f"{len(live)}{of_commands} batches of this project are running: {batches_text}", hint=hint)

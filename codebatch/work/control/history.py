@@ -14,10 +14,10 @@ from codebatch.operations.project.stores import StoreLocator
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import iter_batches
-from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import CommandDefinitions, read_work
+from codebatch.work.control.batch_selection import select_batch
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
 from codebatch.work.definition.selection import ListIdentity, PreviousTask, PreviousTasks
@@ -51,7 +51,7 @@ def read_previous_tasks(
     if batch_reference is not None:
         _add_tasks(
             previous_tasks,
-            load_work_batch(store, resolve_batch(store, batch_reference, kind="work")),
+            load_work_batch(store, select_batch(store, batch_reference)),
             definitions,
             is_named_batch=True,
         )

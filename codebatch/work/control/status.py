@@ -90,6 +90,7 @@ class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a batch of a task list.
 
+    - `source`, `root`: the task list, and the directory of its tasks.
     - `counts`: the number of tasks in each state.
     - `tasks`: the tasks in the order of the task list.
     - `eta_seconds`: three estimates of the remaining time. The batch ends within these times with a probability of 10%,
@@ -109,6 +110,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     pipeline: str
     source: str
+    root: str
     status: str
     stalled: bool
     timed_out: bool
@@ -136,6 +138,7 @@ def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) 
         project=display_path(work_batch.batch.about.project_root),
         pipeline=work_batch.batch.about.pipeline,
         source=work.source,
+        root=display_path(work.root),
         status=status.state.value,
         stalled=status.is_stalled,
         timed_out=status.is_expired,
