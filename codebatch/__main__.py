@@ -1,17 +1,17 @@
 """Entry point of `codebatch` and `python -m codebatch`: code that runs before slow imports.
 
+First it removes the current directory and other source trees from the module search path (import_path.py). Only then
+it imports modules that Python has not loaded itself.
+
 It resets inherited state: SIGCHLD, because the exit status of children is lost if it is ignored, and blocked signals.
 An ignored SIGINT stays ignored (nohup). A closed standard input is replaced by an empty one, so that no other file gets
 its descriptor.
 """
 
-from __future__ import annotations
-
-import contextlib
-import gc
 import os
-import signal
 import sys
+
+from codebatch.system.processes.import_path import keep_tree_off_path
 
 _INTERRUPTED_MESSAGE = b"error: interrupted\n"
 _INTERRUPTED_JSON_MESSAGE = (
@@ -22,6 +22,11 @@ _INTERRUPTED_JSON_MESSAGE = (
 
 def main() -> None:
     """Run the console script. Ends the process."""
+    keep_tree_off_path(sys.argv[1:])
+
+    import gc
+    import signal
+
     gc.set_threshold(50_000, 20, 50)  # Imports create many objects but no garbage.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _exit_interrupted)
@@ -37,9 +42,10 @@ def main() -> None:
 
 def _exit_interrupted(*_: object) -> None:
     """Exit after Ctrl-C during imports, when nothing has begun."""
-    with contextlib.suppress(OSError):
+    try:
         os.write(2, _INTERRUPTED_JSON_MESSAGE if _requests_json(sys.argv) else _INTERRUPTED_MESSAGE)
-    os._exit(130)
+    finally:
+        os._exit(130)
 
 
 def _requests_json(arguments: list[str]) -> bool:

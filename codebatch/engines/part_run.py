@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 
 from codebatch.engines.directories import engine_directory
 from codebatch.model.program_call import ProgramCall, ProgramFailed
 from codebatch.system.processes.programs import run_program
+from codebatch.system.processes.python_start import python_start
 
 CAPSULE_MODULE = "codebatch.engines.capsule_process"
 
@@ -36,10 +36,11 @@ def run_part(capsule: bytes) -> bytes:
     """
     host = socket.gethostname()
     try:
-        # Python imports modules from the current directory, so the process starts in an empty one.
+        start = python_start(CAPSULE_MODULE, str(os.getpid()), environment=os.environ)
         with engine_directory() as directory:
             call = ProgramCall(
-                arguments=[sys.executable, "-m", CAPSULE_MODULE, str(os.getpid())],
+                arguments=start.arguments,
+                environment=start.environment,
                 directory=str(directory),
                 input=capsule,
                 seconds_max=PART_SECONDS_MAX + _MARGIN_SECONDS,

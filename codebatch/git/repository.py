@@ -23,6 +23,7 @@ from collections.abc import Mapping
 import msgspec
 
 from codebatch.model.entry import display_path
+from codebatch.system.processes.environment import program_directories
 from codebatch.system.processes.proc import waits_for_fifo
 from codebatch.system.processes.process_timer import ProcessTimer
 
@@ -147,11 +148,8 @@ class FileListProcess:
 
 
 def find_git() -> str | None:
-    """Return the path of git, or None if it is not installed.
-
-    Unlike shutil.which, this ignores empty entries of PATH: they mean the current directory, which is untrusted.
-    """
-    for directory in filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep)):
+    """Return the path of git, or None if it is not installed. It is not searched in relative directories."""
+    for directory in program_directories():
         path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path

@@ -39,6 +39,7 @@ from codebatch.model.tree_links import resolve_link
 from codebatch.plugins.command_inputs import read_command_inputs
 from codebatch.protocol.launch import program_environment
 from codebatch.system.files.regular_files import read_regular
+from codebatch.system.processes.environment import program_directories
 from codebatch.system.processes.programs import run_program
 
 VERSION_SECONDS_MAX = 10.0
@@ -117,7 +118,7 @@ def find_program(location: CommandTaskLocation) -> str | None:
         path = os.path.normpath(os.path.join(location.project, program))
         is_allowed = os.path.isabs(program) or path.startswith(f"{location.project}/")
         return path if is_allowed and _is_executable(path) else None
-    directories = [path for path in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(path)]
+    directories = program_directories()
     return shutil.which(program, path=os.pathsep.join(directories)) if directories else None
 
 

@@ -76,16 +76,13 @@ class WorkerLaunch(WorkerSettings, frozen=True, kw_only=True):
     parent: int
 
 
-def worker_arguments(python: str, launch: WorkerLaunch) -> list[str]:
-    """Return the command line of a worker. The caller must start it in an empty directory.
-
-    Python imports modules from the current directory, and Python 3.10 does not have the option `-P` that prevents this.
-    """
-    return [python, "-m", WORKER_MODULE, json.dumps(msgspec.to_builtins(launch))]
+def encode_launch(launch: WorkerLaunch) -> str:
+    """Return the argument of a worker."""
+    return json.dumps(msgspec.to_builtins(launch))
 
 
 def decode_launch(argument: str) -> WorkerLaunch:
-    """Decode the argument that `worker_arguments` made.
+    """Decode the argument that `encode_launch` made.
 
     The JSON decoder of the standard library is used, because msgspec does not accept paths that are not UTF-8.
     """

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shlex
-import sys
 
 import msgspec
 
 from codebatch.errors import BatchIncomplete
 from codebatch.serve.bodies import LiveError
+from codebatch.system.processes.python_start import python_start
 
 COMMAND_SECONDS_MAX = 600.0
 
@@ -21,10 +22,14 @@ async def run_codebatch(*arguments: str) -> bytes:
     Raises BatchIncomplete if it prints nothing, or takes more than COMMAND_SECONDS_MAX.
     """
     hint = f"see: codebatch {shlex.join(arguments)}"
+    start = python_start("codebatch", *arguments, environment=os.environ)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "codebatch", *arguments,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        *start.arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=start.environment,
+    )
     try:
         output, errors = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS_MAX)
     except (TimeoutError, asyncio.TimeoutError):

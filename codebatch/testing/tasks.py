@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from codebatch.model.record import FileChange, Record
 from codebatch.model.task import JsonValue
 from codebatch.store.batches.store_directory import create_store, open_store
 from codebatch.system.files.files import RealFiles
+from codebatch.system.processes.python_start import python_start
 
 _TASK_NAME = "tried"
 
@@ -74,8 +74,9 @@ class _QueryAnswer(msgspec.Struct):
 
 
 def _run_codebatch(project: Path, *arguments: str) -> bytes:
-    command = [sys.executable, "-m", "codebatch", *arguments, "--json", "--store", "../tree/.codebatch"]
-    process = subprocess.run(command, cwd=project, capture_output=True, check=False)
+    words = [*arguments, "--json", "--store", "../tree/.codebatch"]
+    start = python_start("codebatch", *words, environment=os.environ)
+    process = subprocess.run(start.arguments, cwd=project, env=start.environment, capture_output=True, check=False)
     if process.returncode:
         raise RuntimeError((process.stdout + process.stderr).decode("utf-8", "replace"))
     return process.stdout

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import json
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from codebatch.coordinator.processes import workers
+from codebatch.protocol.launch import WORKER_MODULE
 from codebatch.system.processes.processes import start_process
 
 
@@ -73,10 +75,13 @@ def _become(
         _close_all_but({0, 1, 2, *inherited})
         atexit._clear()
         os.chdir(cwd)
+        # The launcher of processes does the same.
+        module = arguments.index(WORKER_MODULE)
+        settings = json.loads(arguments[module + 1])
         os.environ.clear()
-        os.environ.update(environment)
-        sys.path[0] = str(cwd)  # `python -m` sets the same first entry.
-        sys.argv[:] = arguments[2:]
+        os.environ.update(environment | settings["environment"])
+        sys.path[:] = settings["path"]
+        sys.argv[:] = [WORKER_MODULE, *arguments[module + 2 :]]
 
         from codebatch_workers.__main__ import main
 

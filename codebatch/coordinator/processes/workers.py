@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 import msgspec
@@ -19,9 +18,10 @@ from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import (
     HOLDER_VARIABLE,
     STACK_SIGNAL,
+    WORKER_MODULE,
     WorkerLaunch,
     WorkerSettings,
-    worker_arguments,
+    encode_launch,
     worker_environment,
 )
 from codebatch.protocol.messages import (
@@ -40,6 +40,7 @@ from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import has_ended, kill_group, reap_killed, start_process
 from codebatch.system.processes.progress_cell import ProgressCell, WorkerStep
+from codebatch.system.processes.python_start import python_start
 
 STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
@@ -173,12 +174,18 @@ def start_worker(worker: WorkerId, batch: BatchDir, settings: WorkerSettings) ->
     os.set_blocking(stderr_read, False)
     try:
         launch = WorkerLaunch(**asdict(settings), holder=holder, channel=worker_channel.fileno(), parent=os.getpid())
-        process = start_process(
-            worker_arguments(sys.executable, launch),
-            cwd=scratch,
+        start = python_start(
+            WORKER_MODULE,
+            encode_launch(launch),
             environment=worker_environment(os.environ, holder, settings.hash_seed)
             if settings.role == "tasks"
             else {**original_environment(), HOLDER_VARIABLE: holder},
+            trees=map(os.fsdecode, batch.about.sources),
+        )
+        process = start_process(
+            start.arguments,
+            cwd=scratch,
+            environment=start.environment,
             inherited=[fd for fd in (worker_channel.fileno(), settings.store_lock) if fd is not None],
             stderr=stderr_write,
         )

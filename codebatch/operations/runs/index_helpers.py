@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
@@ -25,6 +24,7 @@ from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.host import usable_cores
 from codebatch.system.processes.processes import kill_group, reap_killed, start_process
+from codebatch.system.processes.python_start import python_start
 
 _WORDS_MODULE = "codebatch.index.word_helper"
 _INDEX_MODULE = "codebatch.operations.runs.index_process"
@@ -53,6 +53,7 @@ class IndexHelpers:
         self._index_process: subprocess.Popen[bytes] | None = None
         self._store: StoreDir | None = None
         self._directory = Path()
+        self._trees: tuple[str, ...] = ()
 
     def __enter__(self) -> IndexHelpers:
         return self
@@ -80,6 +81,7 @@ class IndexHelpers:
         with contextlib.suppress(StoreError, OSError):
             self._opened.enter_context(store.writing())
             self._store, self._directory = store, store.root / layout.INDEXES / f".{uuid.uuid4().hex}.tmp"
+            self._trees = tuple(map(os.fsdecode, batch.about.sources))
             store.files.make_directory(self._directory)
             for number in range(count):
                 request = self._directory / f"request-{number}"
@@ -137,12 +139,14 @@ class IndexHelpers:
 
     def _start_process(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a process. Its messages are discarded: whatever its error is, the run does its work. Raises OSError."""
+        environment = program_environment(os.environ)
+        start = python_start(module, str(os.getpid()), *arguments, environment=environment, trees=self._trees)
         discarded = os.open(os.devnull, os.O_WRONLY)
         try:
             return start_process(
-                [sys.executable, "-m", module, str(os.getpid()), *arguments],
+                start.arguments,
                 cwd=self._directory,
-                environment=program_environment(os.environ),
+                environment=start.environment,
                 inherited=(),
                 stderr=discarded,
             )

@@ -1,4 +1,4 @@
-"""The environment with which this process was started, without changes that Python made."""
+"""The environment with which this process was started, and the directories in which it finds programs."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def original_environment() -> dict[str, str]:
         if not any(variable.startswith(b"LC_CTYPE=") for variable in initial.split(b"\0")):
             del variables[_LOCALE_VARIABLE]
     return variables
+
+
+def program_directories() -> list[str]:
+    """Return the directories of PATH, without relative and empty ones: they may lead into an untrusted tree."""
+    return [entry for entry in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(entry)]

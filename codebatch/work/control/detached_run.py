@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,6 +13,8 @@ from codebatch.operations.project.stores import StoreLocator
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.system.processes.environment import original_environment
+from codebatch.system.processes.python_start import python_start
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.run import make_batch
@@ -20,12 +22,6 @@ from codebatch.work.definition.settings import WorkOptions
 
 _START_POLL_SECONDS = 0.02
 _START_SECONDS_MAX = 60.0
-
-# Python would search the current directory first for modules. It may contain untrusted modules, so it is removed from
-# the path.
-_MAIN_CODE = (
-    "import sys; sys.path[:1] = sys.path[:1] if sys.path[0] else []; from codebatch.__main__ import main; main()"
-)
 
 
 def run_detached(
@@ -52,9 +48,17 @@ def run_detached(
 def _start_coordinator(store: StoreDir, batch: BatchDir, *, is_trusted: bool) -> None:
     words = ["resume", "--batch", batch.id, "--store", str(store.root), "--quiet", "--output", "none"]
     reader = LeaseReader(batch.files, batch.root)
+    start = python_start(
+        "codebatch",
+        *words,
+        *(["--trust"] if is_trusted else []),
+        environment=original_environment(),
+        trees=map(os.fsdecode, batch.about.sources),
+    )
     with tempfile.TemporaryFile() as stderr_file:
         process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN_CODE, *words, *(["--trust"] if is_trusted else [])],
+            start.arguments,
+            env=start.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr_file,

@@ -102,8 +102,10 @@ def _install(site: Path, version: str, value: int) -> None:
     write(site / "tool_of_theirs.py", f"X = {value}  # {version}\n")
 
 
-def test_cache_key_covers_configuration_and_imported_versions(project: CommandLine) -> None:
-    site = project.directory / "site-packages"
+def test_cache_key_covers_configuration_and_imported_versions(
+    project: CommandLine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    site = tmp_path_factory.mktemp("site-packages")
     project.environment["PYTHONPATH"] = str(site)
     _install(site, "1.0", 10)
     write(project.directory / "tools" / "words.py", CONFIGURED)
