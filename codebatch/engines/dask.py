@@ -14,7 +14,7 @@ import logging
 import ssl
 import warnings
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -23,6 +23,7 @@ import dask.config
 import distributed
 import msgspec
 
+from codebatch.coordinator.engines.foreign_objects import RemoteError, describe_error, describe_object, read_foreign
 from codebatch.coordinator.engines.interface import Engine, EngineReply, RunPart
 from codebatch.engines.addresses import check_connection, parse_address, resolve_loopback
 from codebatch.engines.opening import INSECURE_VARIABLE, EngineOptions
@@ -86,7 +87,7 @@ class DaskEngine:
         try:
             replies: list[EngineReply] = self._client.sync(call_all, callback_timeout=seconds + ANSWER_SECONDS)
         except Exception as error:
-            return [EngineReply(process=worker, error=_error_text(error)) for worker in workers]
+            return [EngineReply(process=worker, error=describe_error(error)) for worker in workers]
         return replies
 
     async def _call_worker(self, worker: str, function: RunPart, argument: bytes, seconds: float) -> EngineReply:
@@ -98,11 +99,12 @@ class DaskEngine:
         except asyncio.TimeoutError:
             return EngineReply(process=worker, error=f"no reply within {seconds:g} s")
         except Exception as error:
-            return EngineReply(process=worker, error=_error_text(error))
+            return EngineReply(process=worker, error=describe_error(error))
         if isinstance(result, bytes):
             return EngineReply(process=worker, answer=result)
-        problem = _error_text(result) if isinstance(result, BaseException) else "the worker has left the cluster"
-        return EngineReply(process=worker, error=problem)
+        if isinstance(result, BaseException):
+            return EngineReply(process=worker, error=describe_error(_read_exception(result)))
+        return EngineReply(process=worker, error="the worker has left the cluster")
 
     def close(self) -> None:
         """Disconnect. The scheduler forgets all calls of this client."""
@@ -127,19 +129,46 @@ class DaskExecutor(Executor):
 
     def __init__(self, client: distributed.Client) -> None:
         self._client = client
-        self._executor = client.get_executor(pure=False, retries=0)
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Submit a call. Raises ConnectionError if the connection to the scheduler is lost."""
         if self._client.status != "running":
             raise ConnectionError("no connection to the scheduler")
-        call = {"name": f"{fn.__module__}:{fn.__qualname__}", "args": args, "kwargs": kwargs}
-        future: Future[_T] = self._executor.submit(eval, _CALL, call)
+        names = {"name": f"{fn.__module__}:{fn.__qualname__}", "args": args, "kwargs": kwargs}
+        call = self._client.submit(eval, _CALL, names, pure=False, retries=0)
+        future: Future[_T] = Future()
+        future.add_done_callback(lambda _: call.cancel() if future.cancelled() and not call.cancelled() else None)
+        # The executor of Dask itself never ends the future of a call whose result cannot be read.
+        self._client.loop.add_callback(_copy_outcome, call, future)
         if self._client.status != "running":
             # The connection was lost at the same time. Futures that exist before the loss are cancelled by Dask, later
             # ones are not.
             future.cancel()
         return future
+
+
+async def _copy_outcome(call: distributed.Future, future: Future[_T]) -> None:
+    """End a future with the outcome of a call."""
+    with suppress(InvalidStateError):  # It was cancelled.
+        try:
+            future.set_result(await call._result())
+        except (CancelledError, asyncio.CancelledError):
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        except Exception as error:
+            future.set_exception(_read_exception(error))
+
+
+def _read_exception(error: BaseException) -> BaseException:
+    """Return the exception of another process. If Dask could not read its pickle, `error` has the pickle as text."""
+    pickled = error.args[0] if type(error) is Exception and len(error.args) == 1 else None
+    if not isinstance(pickled, bytes):
+        return error
+    try:
+        value = read_foreign(pickled)
+    except RemoteError as unreadable:
+        return unreadable
+    return value if isinstance(value, Exception) else RemoteError(describe_object(value))
 
 
 async def call_in_thread(function: RunPart, argument: bytes) -> bytes:
@@ -176,7 +205,7 @@ def open_engine(target: str, options: EngineOptions) -> Engine:
         )
     except (OSError, ImportError, ValueError, asyncio.TimeoutError) as error:
         raise InvalidInput(
-            f"cannot connect to the scheduler at {address}: {_error_text(error)}",
+            f"cannot connect to the scheduler at {address}: {describe_error(error)}",
             hint="check the scheduler, and that it has the same version of Dask",
         ) from error
     return DaskEngine(name, client)
@@ -255,7 +284,7 @@ def _tls_context(security: distributed.Security, address: str) -> ssl.SSLContext
     except (OSError, ValueError) as error:
         files = (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
         raise InvalidInput(
-            f"the TLS files cannot be used ({_error_text(error)}): {', '.join(str(file) for file in files if file)}",
+            f"the TLS files cannot be used ({describe_error(error)}): {', '.join(str(file) for file in files if file)}",
             hint="give PEM files; the key must belong to the certificate, and have no passphrase",
         ) from error
     if context is None:
@@ -280,7 +309,3 @@ def _silence_dask() -> None:
     warnings.filterwarnings("ignore", category=distributed.versions.VersionMismatchWarning)
     # A capsule is an argument of up to some 20 MB. Dask warns on standard error about arguments over 10 MB.
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"})
-
-
-def _error_text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

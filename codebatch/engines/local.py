@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import pickle
 import re
-import signal
-import sys
+import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
 from functools import partial
-from multiprocessing.connection import Connection
-from typing import NoReturn, ParamSpec, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, ParamSpec, TypeVar
 
+from codebatch.coordinator.engines.foreign_objects import RemoteError, describe_object, read_foreign
 from codebatch.coordinator.engines.interface import Engine, EngineReply, RunPart
+from codebatch.engines.local_process import ANSWER_HEADER
 from codebatch.engines.opening import EngineOptions, reject_tls_files
 from codebatch.engines.probes import call_each_process
 from codebatch.errors import InvalidInput
+from codebatch.system.processes.python_start import python_start
 
 SLOTS_MAX = 1_000
 
-_CLEANUP_SECONDS = 5.0
-"""The time limit for a call to end, and to remove its temporary files, when the pool ends."""
+_PROCESS_MODULE = "codebatch.engines.local_process"
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -39,11 +38,11 @@ class LocalEngine:
     def __init__(self, slots: int) -> None:
         self.name = f"local:{slots}"
         self._slots = slots
-        self._executor = RestartingPool(slots)
+        self._executor = ProcessPool(slots)
 
     @property
     def executor(self) -> Executor:
-        """The executor. If a process of the pool dies, all its calls end with BrokenProcessPool."""
+        """The executor. If a process of the pool dies, its call ends with BrokenExecutor."""
         return self._executor
 
     def slots(self) -> int:
@@ -59,58 +58,99 @@ class LocalEngine:
         return call_each_process(self._executor, self._slots, function, argument, seconds)
 
     def close(self) -> None:
-        """End all processes. The futures of running calls end with BrokenProcessPool."""
+        """End all processes. The futures of running calls end with BrokenExecutor."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-class RestartingPool(Executor):
-    """A pool of processes that is replaced after the death of one of its processes.
+class ProcessPool(Executor):
+    """A pool of processes, each with a thread of this process that waits for it. A process that dies is replaced.
 
-    The processes end with the pool, also if they run a call, and if this process is killed. For this purpose, each
-    waits for the end of a pipe, whose other end is only open in this process.
+    The processes end with the pool, also if they run a call, and if this process is killed.
     """
 
     def __init__(self, slots: int) -> None:
-        self._context = multiprocessing.get_context("spawn")
-        self._slots = slots
+        self._calls: SimpleQueue[tuple[Future[Any], bytes] | None] = SimpleQueue()
         self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
         self.is_open = True
-        self._start()
-
-    def _start(self) -> None:
-        reader, self._lifeline = self._context.Pipe(duplex=False)
-        with _in_root_directory():
-            self._pool = ProcessPoolExecutor(
-                self._slots, mp_context=self._context, initializer=_start_process, initargs=(reader,)
-            )
+        self._threads = [threading.Thread(target=self._run_calls, daemon=True) for _ in range(slots)]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Submit a call. If the pool is broken, a new one is started first."""
-        call = partial(fn, *args, **kwargs)
-        with self._lock:
-            try:
-                return self._submit(call)
-            except BrokenProcessPool:
-                self._end(wait=False, cancel_futures=False)
-                self._start()
-                return self._submit(call)
-
-    def _submit(self, call: Callable[[], _T]) -> Future[_T]:
-        with _in_root_directory():
-            return self._pool.submit(_call, call)
+        """Submit a call."""
+        future: Future[_T] = Future()
+        self._calls.put((future, pickle.dumps(partial(fn, *args, **kwargs))))
+        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes: after their calls if `wait`, otherwise at once."""
+        with suppress(Empty):
+            while cancel_futures and (call := self._calls.get_nowait()) is not None:
+                call[0].cancel()
         with self._lock:
             self.is_open = False
-            self._end(wait=wait, cancel_futures=cancel_futures)
+            if not wait:
+                for process in self._processes:
+                    process.terminate()
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join()
 
-    def _end(self, *, wait: bool, cancel_futures: bool) -> None:
-        if not wait:
-            self._lifeline.close()
-        # Without the end of its processes, the pool would leave semaphores behind if this process exits now.
-        self._pool.shutdown(wait=True, cancel_futures=cancel_futures)
-        self._lifeline.close()
+    def _run_calls(self) -> None:
+        """Execute calls in a process that starts with the first call."""
+        process: subprocess.Popen[bytes] | None = None
+        while (call := self._calls.get()) is not None:
+            future, request = call
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                process = process or self._start_process()
+                future.set_result(_exchange(process, request))
+            except BrokenExecutor as error:
+                self._end_process(process)
+                process = None
+                future.set_exception(error)
+            except Exception as error:
+                future.set_exception(error)
+        self._end_process(process)
+
+    def _start_process(self) -> subprocess.Popen[bytes]:
+        start = python_start(_PROCESS_MODULE, environment=os.environ)
+        with self._lock:
+            if not self.is_open:
+                raise BrokenExecutor("the pool was closed")
+            process = subprocess.Popen(
+                start.arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=start.environment
+            )
+            self._processes.add(process)
+        return process
+
+    def _end_process(self, process: subprocess.Popen[bytes] | None) -> None:
+        if process is not None:
+            with self._lock:
+                self._processes.discard(process)
+            with suppress(BrokenPipeError):
+                process.communicate()
+
+
+def _exchange(process: subprocess.Popen[bytes], request: bytes) -> object:
+    """Execute a call in a process, and return its result. Raises its exception, or BrokenExecutor at its death."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(request)
+        process.stdin.flush()
+    header = process.stdout.read(ANSWER_HEADER.size)
+    is_raised, size = ANSWER_HEADER.unpack(header) if len(header) == ANSWER_HEADER.size else (False, -1)
+    answer = process.stdout.read(size) if size >= 0 else b""
+    if len(answer) != size:
+        raise BrokenExecutor("the process ended during the call")
+    result = read_foreign(answer)
+    if not is_raised:
+        return result
+    raise result if isinstance(result, Exception) else RemoteError(describe_object(result))
 
 
 def open_engine(target: str, options: EngineOptions) -> Engine:
@@ -122,47 +162,3 @@ def open_engine(target: str, options: EngineOptions) -> Engine:
             hint="give the number of processes, such as local:2",
         )
     return LocalEngine(int(target))
-
-
-@contextmanager
-def _in_root_directory() -> Iterator[None]:
-    """Work in the root directory for a moment.
-
-    New processes of Python import modules from their current directory first. It may be the analysed tree, whose code
-    must not run.
-    """
-    descriptor = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
-    try:
-        os.chdir("/")
-        yield
-    finally:
-        os.fchdir(descriptor)
-        os.close(descriptor)
-
-
-def _start_process(lifeline: Connection) -> None:
-    # Ctrl-C goes to the whole process group. The coordinator handles it, and ends the pool.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _end_call)
-    threading.Thread(target=_exit_with_pool, args=(lifeline,), daemon=True).start()
-
-
-def _exit_with_pool(lifeline: Connection) -> None:
-    lifeline.poll(None)
-    # A process that ends while it waits for a call would print an exception.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_CLEANUP_SECONDS)
-    os._exit(0)
-
-
-def _end_call(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit()
-
-
-def _call(call: Callable[[], _T]) -> _T:
-    try:
-        return call()
-    except SystemExit:  # The call has removed its temporary files. The pool would return the exception instead.
-        os._exit(0)

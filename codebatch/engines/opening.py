@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.coordinator.engines.foreign_objects import refuse_foreign_objects
 from codebatch.coordinator.engines.interface import Engine
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.text.suggestions import did_you_mean_text
@@ -42,7 +43,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_engine(url: str, options: EngineOptions) -> Engine:
-    """Return the engine at a URL. The caller closes the engine.
+    """Return the engine at a URL. The caller closes the engine. From now on, this process reads no foreign objects.
 
     Raises InvalidInput if the URL has no engine, if its library is not installed, or if it cannot be reached.
     """
@@ -54,6 +55,7 @@ def open_engine(url: str, options: EngineOptions) -> Engine:
     if point is None:
         hint = did_you_mean_text(name, sorted(points)) if points else "install codebatch again: it has lost its engines"
         raise InvalidInput(f"unknown engine {name!r} in {url!r}", hint=hint)
+    refuse_foreign_objects()
     try:
         engine: Engine = point.load()(target, options)
     except CodebatchError:

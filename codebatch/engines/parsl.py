@@ -6,6 +6,9 @@ of the executor starts the workers, for example by Slurm.
 
 If a worker dies, its call ends with an exception. Parsl does not notice the death of its interchange. So a thread
 observes it: it counts the connected workers about once a second, and ends all futures if the interchange has ended.
+
+Parsl would call functions that results and exceptions of workers name, and import their modules. So `_read_payload`
+takes the place of its function `deserialize`.
 """
 
 from __future__ import annotations
@@ -29,28 +32,33 @@ import parsl
 from parsl.dataflow.dflow import DataFlowKernel
 from parsl.executors import HighThroughputExecutor
 from parsl.executors.errors import BadStateException
+from parsl.executors.high_throughput import executor
 from parsl.providers import LocalProvider
 
+from codebatch.coordinator.engines.foreign_objects import (
+    ForeignObject,
+    RemoteError,
+    describe_object,
+    read_foreign,
+)
 from codebatch.coordinator.engines.interface import Engine, EngineReply, RunPart
 from codebatch.engines.directories import engine_directory
 from codebatch.engines.opening import EngineOptions, reject_tls_files
 from codebatch.engines.probes import call_each_process
 from codebatch.errors import InvalidInput
+from codebatch.system.processes.environment import program_directories
+from codebatch.system.processes.python_start import python_start
 
 _OBSERVE_SECONDS = 1.0
 _SILENCE_SECONDS_MAX = 10.0
 _CLOSE_SECONDS = 15.0
 
-# The interchange would outlive this process if this process is killed. Without an interchange, workers end themselves.
-# Modules are not imported from the current directory, because it may be the analysed tree.
-_INTERCHANGE = """
-import sys
-sys.path[:] = [directory for directory in sys.path if directory]
-import runpy
-from codebatch.system.processes.processes import die_with_parent
-die_with_parent(int(sys.argv[1]))
-runpy.run_path(sys.argv[2], run_name="__main__")
+_SCRIPT_MODULE = "codebatch.engines.parsl_script"
+_SAFE_PATH = """
+export PYTHONSAFEPATH=1
+export PYTHONPATH="$(printf %s "${PYTHONPATH-}" | tr : '\\n' | grep ^/ | paste -s -d : -)"
 """
+"""Commands of a shell that remove relative entries from the module search path."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -151,6 +159,9 @@ def _call(function: Callable[..., _T], args: tuple[Any, ...], kwargs: dict[str, 
 
 def _copy_outcome(call: Future[_T], future: Future[_T]) -> None:
     error = call.exception()
+    result = call.result() if error is None else None
+    if isinstance(result, Exception):
+        error = result
     if isinstance(error, BadStateException) and error.reason is not None:
         error = ConnectionError(error.reason)  # Its own text has all settings of the executor.
     with suppress(InvalidStateError):  # It was cancelled.
@@ -160,9 +171,27 @@ def _copy_outcome(call: Future[_T], future: Future[_T]) -> None:
             future.set_exception(error)
 
 
+def _read_payload(payload: bytes) -> object:
+    """Return a value that a worker returned. Exceptions and objects of foreign classes become exceptions."""
+    try:
+        value = read_foreign(payload.partition(b"\n")[2])
+    except RemoteError as error:
+        return error
+    if not isinstance(value, ForeignObject):
+        return value
+    state = value.state if isinstance(value.state, dict) else {}
+    raised = state.get("e_value", value)  # Parsl pickles a RemoteExceptionWrapper with this attribute.
+    return raised if isinstance(raised, Exception) else RemoteError(describe_object(raised))
+
+
 def open_engine(target: str, options: EngineOptions) -> Engine:
     """Execute a configuration file and start its executor. Raises InvalidInput."""
     reject_tls_files("parsl", options)
+    if not callable(getattr(executor, "deserialize", None)):
+        raise InvalidInput(
+            f"Parsl {parsl.__version__} cannot be used: its results cannot be checked", hint="install Parsl 2024.9.9"
+        )
+    executor.deserialize = _read_payload
     config = _load_config(target)
     if len(config.executors) != 1:
         raise InvalidInput(
@@ -211,26 +240,30 @@ def _load_config(target: str) -> parsl.Config:
 
 
 def _use_scripts_of_interpreter(workers: HighThroughputExecutor) -> None:
-    """Give the full paths of Parsl's scripts on this machine, because a virtual environment may not be on PATH."""
+    """Run Parsl's scripts on this machine in processes that import no module of the analysed tree.
+
+    The scripts are given by their full paths, because a virtual environment may not be on PATH.
+    """
     if list(workers.interchange_launch_cmd) == ["interchange.py"]:
-        command = [sys.executable, "-c", _INTERCHANGE, str(os.getpid()), _script_path("interchange.py")]
-        workers.interchange_launch_cmd = command
+        workers.interchange_launch_cmd = _script_command("interchange.py", str(os.getpid()))
     name, _, arguments = workers.launch_cmd.partition(" ")
     if isinstance(workers.provider, LocalProvider) and name == "process_worker_pool.py":
-        workers.launch_cmd = f"{shlex.quote(sys.executable)} {shlex.quote(_script_path(name))} {arguments}"
+        workers.launch_cmd = f"{shlex.join(_script_command(name, ''))} {arguments}"
+
+
+def _script_command(name: str, parent: str) -> list[str]:
+    return python_start(_SCRIPT_MODULE, parent, _script_path(name), environment=None).arguments
 
 
 def _ignore_modules_of_directory(provider: Any) -> None:
-    """Let workers import no modules from their current directory, because it may be the analysed tree."""
+    """Let workers on other machines import no modules from their current directory, which may be the analysed tree."""
     if hasattr(provider, "worker_init"):
-        provider.worker_init += "\nexport PYTHONSAFEPATH=1\n"
-        if isinstance(provider, LocalProvider):  # Python 3.10 does not read this variable.
-            provider.worker_init += "cd /\n"
+        provider.worker_init += _SAFE_PATH
 
 
 def _script_path(name: str) -> str:
     directory = os.path.dirname(sys.executable)
-    path = shutil.which(name, path=os.pathsep.join([directory, os.environ.get("PATH", os.defpath)]))
+    path = shutil.which(name, path=os.pathsep.join([directory, *program_directories()]))
     if path is None:
         raise FileNotFoundError(f"{name}, a script of Parsl, is neither in {directory} nor on PATH")
     return path

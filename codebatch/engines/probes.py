@@ -7,6 +7,9 @@ import socket
 import time
 from concurrent.futures import Executor, wait
 
+import msgspec
+
+from codebatch.coordinator.engines.foreign_objects import describe_error
 from codebatch.coordinator.engines.interface import EngineReply, RunPart
 
 UNKNOWN_PROCESS = "unknown process"
@@ -40,9 +43,9 @@ def call_each_process(
             call.cancel()
         for call in done:
             try:
-                reply = call.result()
+                reply = msgspec.msgpack.decode(call.result(), type=EngineReply)
             except Exception as error:
-                failures.append(f"{type(error).__name__}: {error}")
+                failures.append(describe_error(error))
             else:
                 replies.setdefault(reply.process, reply)
         pause = min(2 * pause, _PAUSE_SECONDS_MAX)
@@ -52,12 +55,12 @@ def call_each_process(
     return [replies[process] for process in sorted(replies)]
 
 
-def probe_process(function: RunPart, argument: bytes, pause: float) -> EngineReply:
-    """Call a function in a process of an engine, and return the reply of this process after a pause."""
+def probe_process(function: RunPart, argument: bytes, pause: float) -> bytes:
+    """Call a function in a process of an engine, and return the encoded reply of this process after a pause."""
     process = f"{socket.gethostname()}:{os.getpid()}"
     try:
         reply = EngineReply(process=process, answer=function(argument))
     except Exception as error:
-        reply = EngineReply(process=process, error=f"{type(error).__name__}: {error}")
+        reply = EngineReply(process=process, error=describe_error(error))
     time.sleep(pause)
-    return reply
+    return msgspec.msgpack.encode(reply)

@@ -103,7 +103,7 @@ PLANTED: dict[str, tuple[ModuleType, str, str]] = {
     "damage ends the run": (part_results, "except ValueError as damage", "except KeyError as damage"),
     "refusals are results": (part_results, "if header.refusal is not None:", "if header.refusal and header.shards:"),
     "missing codebatch is a loss": (part_results, "if _is_codebatch_missing(error):", "if not error:"),
-    "wrapped errors": (part_results, "cause = cause.__cause__", "cause = None"),
+    "wrapped errors": (part_results, "cause = None if cause is None else cause.__cause__", "cause = None"),
     "too many parts": (part_dispatcher, "PARTS_BESIDE_SLOTS = 2", "PARTS_BESIDE_SLOTS = 3"),
     "parts without slots": (part_dispatcher, "slots < 1 or", "slots < 0 or"),
     "shard in two parts": (part_dispatcher, "if shard.id not in part.shards]", "if shard.id != part.shards[0]]"),

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 
 def process_id(argument: bytes) -> bytes:
@@ -40,3 +41,43 @@ def note_start_and_wait(argument: bytes) -> bytes:
     while not (directory / "finish").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     return b"%d" % os.getpid()
+
+
+class Malicious:
+    """An object whose pickle makes the process that reads it write a file with its pid into a directory."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return exec, (f"import os; open(os.path.join({self.directory!r}, str(os.getpid())), 'w').close()",)
+
+
+class MaliciousError(Exception):
+    """An exception with such a pickle."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Malicious(str(self.args[0])).__reduce__()
+
+
+def return_malicious(directory: bytes) -> Any:
+    """Return an object that runs code when it is read."""
+    return Malicious(directory.decode())
+
+
+def return_malicious_in_containers(directory: bytes) -> Any:
+    """Return such an object in containers."""
+    return {"a": [b"x", (Malicious(directory.decode()), 1)], "b": {1: {Malicious(directory.decode())}}}
+
+
+def raise_malicious(directory: bytes) -> Any:
+    """Raise an exception that runs code when it is read."""
+    raise MaliciousError(directory.decode())
+
+
+def raise_with_malicious_argument(directory: bytes) -> Any:
+    """Raise an exception of Python that contains such an object."""
+    raise ValueError("text", [Malicious(directory.decode())])
+
+
+MALICIOUS = (return_malicious, return_malicious_in_containers, raise_malicious, raise_with_malicious_argument)

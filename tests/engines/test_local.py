@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, CancelledError
 from pathlib import Path
 
 import pytest
@@ -58,9 +57,9 @@ def test_the_pool_is_replaced_after_the_death_of_a_process(engine: Engine, tmp_p
     wait_until(lambda: [*tmp_path.iterdir()])
     (started,) = tmp_path.iterdir()
     os.kill(int(started.name.partition("-")[2]), signal.SIGKILL)
-    assert isinstance(killed.exception(120), BrokenProcessPool)
+    assert isinstance(killed.exception(120), BrokenExecutor)
     assert engine.executor.submit(process_id, b"again").result(120).startswith(b"again")
-    assert isinstance(engine.executor.submit(kill_process, b"").exception(120), BrokenProcessPool)
+    assert isinstance(engine.executor.submit(kill_process, b"").exception(120), BrokenExecutor)
     (reply,) = {reply.error for reply in engine.call_everywhere(process_id, b"", 30)}
     assert reply == ""
 
@@ -68,7 +67,7 @@ def test_the_pool_is_replaced_after_the_death_of_a_process(engine: Engine, tmp_p
 def test_a_death_during_calls_in_each_process_is_reported(engine: Engine) -> None:
     replies = engine.call_everywhere(kill_process, b"", 120)
     assert [reply.process for reply in replies] == [UNKNOWN_PROCESS]
-    assert replies[0].error.startswith("BrokenProcessPool: ")
+    assert replies[0].error.startswith("BrokenExecutor: ")
 
 
 def test_close_ends_running_calls_and_cancels_others(tmp_path: Path) -> None:
@@ -77,8 +76,8 @@ def test_close_ends_running_calls_and_cancels_others(tmp_path: Path) -> None:
     wait_until(lambda: [*tmp_path.iterdir()])
     (started,) = tmp_path.iterdir()
     engine.close()
-    assert isinstance(calls[0].exception(120), BrokenProcessPool)
-    with pytest.raises((CancelledError, BrokenProcessPool)):
+    assert isinstance(calls[0].exception(120), BrokenExecutor)
+    with pytest.raises((CancelledError, BrokenExecutor)):
         calls[-1].result(120)
     wait_until(lambda: not process_is_running(int(started.name.partition("-")[2])))
 

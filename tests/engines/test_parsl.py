@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -14,13 +15,17 @@ from pathlib import Path
 import psutil
 import pytest
 
+from codebatch.coordinator.engines.foreign_objects import RemoteError
 from codebatch.coordinator.engines.interface import Engine
 from codebatch.engines.opening import EngineOptions, open_engine
-from tests.engines.calls import fail, kill_process, note_start_and_wait, process_id
+from tests.engines.calls import MALICIOUS, Malicious, fail, kill_process, note_start_and_wait, process_id
 from tests.engines.test_opening import refused
 from tests.engines.waiting import process_is_running, wait_for_slots, wait_until
+from tests.faults.planted_modules import IMPORTED_BY_CODEBATCH, LOADED_BY_PYTHON, imported, plant_modules
 
 pytest.importorskip("parsl", reason="PARSL IS NOT TESTED: pip install 'codebatch[parsl]'")
+
+from codebatch.engines.parsl import ParslEngine, _read_payload
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +80,7 @@ def test_calls_replies_and_deaths_of_workers(engine: Engine, tmp_path: Path, cap
     assert isinstance(engine.executor.submit(fail, b"no").exception(120), ValueError)
     replies = engine.call_everywhere(process_id, b"pid", 120)
     assert len({reply.answer for reply in replies if not reply.error}) == 2
-    assert type(engine.executor.submit(kill_process, b"").exception(120)).__name__ == "WorkerLost"
+    assert ".WorkerLost(" in str(engine.executor.submit(kill_process, b"").exception(120))
     assert engine.executor.submit(process_id, b"again").result(120).startswith(b"again")
 
     waiting = engine.executor.submit(note_start_and_wait, os.fsencode(tmp_path))
@@ -87,6 +92,65 @@ def test_calls_replies_and_deaths_of_workers(engine: Engine, tmp_path: Path, cap
     (started,) = tmp_path.glob("started-*")
     wait_until(lambda: not process_is_running(int(started.name.partition("-")[2])))
     assert capfd.readouterr() == ("", "")
+
+
+def test_no_code_of_malicious_workers_runs(engine: Engine, tmp_path: Path) -> None:
+    """Each process that runs the code writes a file with its pid. Neither this process nor the interchange does."""
+    wait_for_slots(engine, 2)
+    for call in MALICIOUS:
+        future = engine.executor.submit(call, os.fsencode(tmp_path))
+        error = future.exception(120)
+        assert isinstance(error, RemoteError | ValueError) or isinstance(future.result(0), dict)
+        replies = engine.call_everywhere(call, os.fsencode(tmp_path), 60)
+        assert all(reply.error for reply in replies)
+    assert engine.executor.submit(process_id, b"again").result(120).startswith(b"again")
+    assert [path for path in tmp_path.iterdir() if path.name.isdigit()] == []
+
+
+def test_a_worker_cannot_name_a_deserializer(tmp_path: Path) -> None:
+    """Parsl would import the module and call the class that the first line of a result names."""
+    assert isinstance(_read_payload(b"pdb Pdb\n" + pickle.dumps(b"x")), bytes)
+    assert str(_read_payload(b"os abort\njunk")).startswith("an object of another process cannot be read")
+    assert str(_read_payload(b"")).startswith("an object of another process cannot be read")
+
+
+@pytest.mark.parametrize("kind", ["registration", "junk"])
+def test_the_interchange_reads_no_objects_of_workers(url: str, tmp_path: Path, kind: str) -> None:
+    """A process that connects as a worker sends a message that runs code when it is read."""
+    zmq = pytest.importorskip("zmq")
+    marker = tmp_path / "markers"
+    marker.mkdir()
+    engine = open_engine(url, EngineOptions())
+    try:
+        wait_for_slots(engine, 2)
+        assert isinstance(engine, ParslEngine)
+        socket = zmq.Context.instance().socket(zmq.DEALER)
+        socket.connect(f"tcp://127.0.0.1:{engine._workers.worker_port}")
+        message = {"type": kind, "python_v": Malicious(str(marker))}
+        socket.send(pickle.dumps(message if kind == "registration" else Malicious(str(marker))))
+        socket.send(pickle.dumps({"type": "connection_probe"}))
+        assert socket.recv() == b"", "the interchange has read both messages"
+        socket.close(0)
+        assert engine.executor.submit(process_id, b"again").result(120).startswith(b"again")
+    finally:
+        engine.close()
+    assert [*marker.iterdir()] == []
+
+
+def test_processes_on_this_machine_import_nothing_of_the_tree(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree, markers = tmp_path / "tree", tmp_path / "markers"
+    plant_modules(tree, markers, (*LOADED_BY_PYTHON, *IMPORTED_BY_CODEBATCH, "zmq", "dill", "typeguard", "threading"))
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("PYTHONPATH", f":.:{tree}")
+    engine = open_engine(url, EngineOptions())
+    try:
+        wait_for_slots(engine, 2)
+        assert engine.executor.submit(process_id, b"here").result(120).startswith(b"here")
+    finally:
+        engine.close()
+    assert imported(markers) == []
 
 
 def test_futures_end_when_the_interchange_is_killed(engine: Engine, tmp_path: Path) -> None:

@@ -22,13 +22,13 @@ from typing import Generic
 
 import msgspec
 
+from codebatch.coordinator.engines.foreign_objects import describe_error
 from codebatch.coordinator.engines.interface import Engine, RunPart
 from codebatch.coordinator.engines.part_results import (
     PartDamage,
     PartLoss,
     PartRefusal,
     classify_result,
-    describe_error,
 )
 from codebatch.coordinator.engines.ports import (
     EngineClock,

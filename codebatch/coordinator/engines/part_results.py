@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from codebatch.coordinator.engines.capsules import codebatch_version
+from codebatch.coordinator.engines.foreign_objects import describe_error
 from codebatch.coordinator.engines.ports import ReceivedAnswer
 from codebatch.errors import CodebatchError, ToolMismatch, make_error
 from codebatch.model.capsule import AnswerHeader
@@ -18,7 +19,7 @@ from codebatch.scheduling.analysis.part_dispatcher import EnginePart
 Records = TypeVar("Records")
 
 _VERSIONS_HINT = "install the same versions there, then check all workers: codebatch engine check --on URL"
-_REASON_CHARACTERS_MAX = 200
+_CAUSES_MAX = 10
 
 
 class PartLoss(msgspec.Struct, frozen=True):
@@ -87,17 +88,10 @@ def classify_result(
 def _is_codebatch_missing(error: BaseException) -> bool:
     """Return whether a process of the engine could not import `run_part`. Engines may wrap this error in others."""
     cause: BaseException | None = error
-    while cause is not None:
+    for _ in range(_CAUSES_MAX):  # Exceptions of a foreign process may be causes of themselves.
         if isinstance(cause, ImportError):
             return True
-        if isinstance(cause, AttributeError) and str(cause).startswith("Can't get attribute"):  # Raised by pickle.
+        if isinstance(cause, AttributeError) and "Can't get attribute" in describe_error(cause):  # Raised by pickle.
             return True
-        cause = cause.__cause__
+        cause = None if cause is None else cause.__cause__
     return False
-
-
-def describe_error(error: BaseException) -> str:
-    """Return an error in one line."""
-    text = " ".join(str(error).split())
-    name = type(error).__name__
-    return f"{name}: {text}"[:_REASON_CHARACTERS_MAX] if text else name
