@@ -59,6 +59,19 @@ def iter_project_directories(directory: bytes) -> Iterator[bytes]:
         yield directory
 
 
+def find_search_end(directory: bytes) -> tuple[bytes, str] | None:
+    """Return the directory that a search from `directory` does not visit, and the reason.
+
+    Return None if the search ends at the top of a work tree or of the file system.
+    """
+    *_, last = iter_project_directories(directory)
+    above = os.path.dirname(last)
+    if above == last or os.path.lexists(os.path.join(last, b".git")):
+        return None
+    reason = search_end_reason(above, directory)
+    return None if reason is None else (above, reason)
+
+
 def is_shared_place(directory: bytes) -> bool:
     """Return whether a directory must not contain a default store: `/`, the home directory, or world-writable."""
     return shared_place_reason(directory) is not None

@@ -75,11 +75,11 @@ def refuse_linked_root(root: Path) -> None:
 def refuse_tracked_root(root: Path) -> None:
     """Raise StoreUntrusted if git tracks anything at or below the path of a store, even if the store does not exist."""
     if _git_tracks(root):
-        top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
+        untrack = f"git -C {shlex.quote(str(root.parent))} rm -r --cached {shlex.quote(root.name)}"
         raise StoreUntrusted(
             f"git tracks files of the store {root}, so it is not trusted",
             hint="if you trust this store, give its path with --store or CODEBATCH_STORE; otherwise untrack the store: "
-            f"git{top} rm -r --cached {shlex.quote(root.name)}",
+            f"{untrack}",
         )
 
 

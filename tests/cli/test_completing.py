@@ -56,11 +56,8 @@ def test_completion_offers_paths_up_to_their_first_difference(
     assert files_beginning(open_store(analysed.directory / "store"), "@main", word) == expected
 
 
-def test_completion_offers_paths_relative_to_the_current_directory(
-    analysed: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = open_store(analysed.directory / "store")
-    monkeypatch.chdir(analysed.directory / "tree" / "app")
+def test_completion_offers_paths_relative_to_the_directory_of_the_user(analysed: CommandLine) -> None:
+    store = open_store(analysed.directory / "store", analysed.directory / "tree" / "app")
     assert files_beginning(store, "@main", "d") == ["db/model_fields.py", "db/models.py"]
     assert files_beginning(store, "@main", "app/w") == ["app/web/view.py"]
     assert files_beginning(store, "@web", "") == ["web/view.py"]

@@ -16,10 +16,10 @@ from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.operations.project.configuration import Configuration, load_configuration
 from codebatch.operations.project.pipelines import (
     complete_tasks,
-    current_pipelines_with,
     find_pipeline,
     iter_pipelines,
     pipeline_names,
+    pipelines_with,
 )
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import describe_task
@@ -99,7 +99,7 @@ def test_pipeline_with_invalid_tasks_is_rejected_with_its_line(
         find_pipeline(configuration, "ci")
     assert raised.value.message == f"{tmp_path}/codebatch.toml:2: pipeline 'ci': {message}"
     assert hint in str(raised.value.hint)
-    assert current_pipelines_with(()) == []
+    assert pipelines_with((), tmp_path) == []
     with pytest.raises(InvalidConfiguration):
         list(iter_pipelines(configuration))
 
@@ -189,11 +189,10 @@ def test_unknown_pipeline_suggests_a_pipeline_of_the_configuration(tmp_path: Pat
         find_pipeline(configure(tmp_path, "pipeline = 'relase'\n" + table), None)
 
 
-def test_pipelines_with_a_task_begin_with_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_pipelines_with_a_task_begin_with_the_default(tmp_path: Path) -> None:
     configure(tmp_path, "[pipelines.ci]\ntasks = ['duplicates']\ndefault = true\n[pipelines.odd]\ntasks = ['zzz']\n")
-    assert current_pipelines_with(("analyze",)) == ["ci", "analyze", "full"]
-    assert current_pipelines_with(("lint", "analyze")) == ["ci", "analyze", "full"]
-    assert current_pipelines_with(("lint",)) == ["full"]
+    assert pipelines_with(("analyze",), tmp_path) == ["ci", "analyze", "full"]
+    assert pipelines_with(("lint", "analyze"), tmp_path) == ["ci", "analyze", "full"]
+    assert pipelines_with(("lint",), tmp_path) == ["full"]
     (tmp_path / "codebatch.toml").write_text("jbos = 1\n")
-    assert current_pipelines_with(("lint",)) == ["full"]
+    assert pipelines_with(("lint",), tmp_path) == ["full"]

@@ -304,10 +304,10 @@ def with_common_options(function: F) -> F:
 def _pipelines_hint(tasks: tuple[str, ...]) -> str:
     """Return a hint that names the pipelines of the current project that have one of some tasks. Empty if none has."""
     # Imported here, because most commands do not end with this error.
-    from codebatch.operations.project.pipelines import current_pipelines_with
+    from codebatch.operations.project.pipelines import pipelines_with
     from codebatch.query.missing_tasks import pipelines_hint
 
-    return pipelines_hint(current_pipelines_with(tasks))
+    return pipelines_hint(pipelines_with(tasks, Path()))
 
 
 def _resolve_color(given: GlobalOptions) -> Color:

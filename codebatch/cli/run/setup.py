@@ -79,6 +79,8 @@ def show(context: CommandContext) -> None:
     from codebatch.operations.project.configuration import load_configuration
 
     loaded = load_configuration(Path.cwd())
+    if loaded.unread_note:
+        context.note(loaded.unread_note)
     rows = loaded.setting_rows(default_memory_bytes(loaded.jobs))
     context.print(
         {name: SettingRow(value=value, origin=origin) for name, value, origin in rows},

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -49,7 +48,7 @@ def verify_changes(question: BatchQuery, changes: Sequence[ProposedChange]) -> l
     cannot be written.
     """
     tasks = sorted({change.task for change in changes if change.refusal is None})
-    configuration = load_configuration(Path.cwd()) if tasks else None
+    configuration = load_configuration(question.store.user_directory) if tasks else None
     commands = {} if configuration is None else configuration.verify_commands
     refusals: dict[str, ChangeRefusal] = {}
     for task in tasks:

@@ -82,7 +82,7 @@ def name_revision(
 
     Raises the errors of `Store.batch`.
     """
-    repository = _current_repository()
+    repository = _user_repository(store)
     commit_id = None if repository is None else repository.find(reference)
     names_snapshot = reference.startswith(_SNAPSHOT_PREFIX)
     try:
@@ -142,10 +142,10 @@ def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: NoteCallback
     return question
 
 
-def _current_repository() -> Repository | None:
-    """Return the work tree of the current directory, or None if there is none or git is missing."""
+def _user_repository(store: StoreDir) -> Repository | None:
+    """Return the work tree of the user's directory, or None if there is none or git is missing."""
     with contextlib.suppress(FileNotFoundError):  # The current directory was removed.
-        repository_and_directory = find_source_repository((os.getcwdb(),))
+        repository_and_directory = find_source_repository((os.path.abspath(os.fsencode(store.user_directory)),))
         return None if repository_and_directory is None else Repository(*repository_and_directory)
     return None
 

@@ -43,7 +43,7 @@ from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StoreLocator
+from codebatch.operations.project.stores import locate_store
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.answers.numbers import metric_task
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
@@ -289,6 +289,7 @@ def check(
     baseline: str | Path | None = None,
     allow_incomparable: bool = False,
     jobs: int | None = None,
+    project: str | Path | None = None,
     listener: Listener | None = None,
 ) -> CheckResult:
     """Compare HEAD, by default the latest batch, with a base and evaluate conditions, as `codebatch check` does.
@@ -296,15 +297,19 @@ def check(
     If neither `base` nor `baseline` is given, the base is chosen as in `codebatch check`. If the base or HEAD is a
     commit without a batch, the commit is analysed first.
 
+    `project` is a directory of the project, by default the current directory. Settings, the default store and the
+    default HEAD are those of the project.
+
     `CheckResult.completeness` shows how complete HEAD is. If there is no base, `CheckResult.is_compared` is False.
 
     Raises InvalidInput, UnknownId, BatchIncomplete, Stopped or StoreError.
     """
     refuse_invalid_texts(fail_on=fail_on)
     conditions = parse_conditions(fail_on)
-    execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    place = locate_store(store, project)
+    execution = ExecutionSettings(configuration=load_configuration(place.directory), jobs=jobs)
     listener = listener or Listener()
-    opened = Store(StoreLocator(None if store is None else path_argument(store)).open(), listener.note)
+    opened = Store(place.open(), listener.note)
     checker = GateChecker(opened, execution, listener, os.environ, allow_incomparable)
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)

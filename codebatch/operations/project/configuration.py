@@ -1,7 +1,8 @@
 """Settings. The order of precedence is: command line, environment, the project's configuration file, defaults.
 
-The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`. It is in the current directory or the nearest
-directory above it in the project. If the analysed tree is not the current project, its files cannot provide settings.
+The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`. It is in the directory of the user, by default
+the current directory, or the nearest directory above it in the project. If the analysed tree is not in this project,
+its files cannot provide settings.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.command_table import TaskLocation
+from codebatch.model.entry import display_path
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import JsonValue
 from codebatch.model.text.suggestions import did_you_mean_text
@@ -29,7 +31,7 @@ from codebatch.plugins.isolated_tasks import isolated_catalogue
 from codebatch.plugins.rewrite_tasks import VERIFY_SETTING, rewrite_task_location, verify_setting
 from codebatch.plugins.user_tasks import LOCATION_SETTINGS as OWN_SETTINGS
 from codebatch.plugins.user_tasks import custom_task_location
-from codebatch.snapshotting.projects import iter_project_directories
+from codebatch.snapshotting.projects import find_search_end, iter_project_directories
 from codebatch.system.files.regular_files import read_regular
 from codebatch.system.host import usable_cores
 
@@ -87,14 +89,18 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """The settings with their origin, and the catalogue of available tasks.
 
-    `verify_commands` has the shell command `verify` of each task that has one (SPEC.md "Changes").
+    - `directory`: the directory whose project the settings are of.
+    - `verify_commands`: the shell command `verify` of each task that has one (SPEC.md "Changes").
+    - `unread_note`: a note about settings that are not used because of their directory, or an empty string.
     """
 
+    directory: Path
     settings: ProjectSettings
     file: Path | None
     set_in_file: frozenset[str]
     catalogue: TaskCatalogue
     verify_commands: Mapping[str, str] = {}
+    unread_note: str = ""
 
     @property
     def jobs(self) -> int:
@@ -153,18 +159,32 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_configuration(start: Path) -> Configuration:
     """Return the settings and tasks of the project that contains `start`. Raises InvalidConfiguration."""
-    for directory in iter_project_directories(os.path.realpath(os.fsencode(start))):
+    real_start = os.path.realpath(os.fsencode(start))
+    for directory in iter_project_directories(real_start):
         for name in CONFIGURATION_FILE_NAMES:
             path = Path(os.fsdecode(directory), name)
             table = _read_settings(path)
             if table is not None:
-                return _decode_settings(path, table)
-    return default_configuration()
+                return _decode_settings(start, path, table)
+    return replace(default_configuration(start), unread_note=_unread_note(real_start))
 
 
-def default_configuration() -> Configuration:
-    """Return the configuration of a project without a configuration file."""
-    return Configuration(settings=ProjectSettings(), file=None, set_in_file=frozenset(), catalogue=isolated_catalogue())
+def _unread_note(directory: bytes) -> str:
+    end = find_search_end(directory)
+    if end is None or not has_settings(Path(os.fsdecode(end[0]))):
+        return ""
+    return f"the settings in {display_path(end[0])} are not used, because {end[1]}"
+
+
+def default_configuration(start: Path) -> Configuration:
+    """Return the configuration of the project that contains `start` if it has no configuration file."""
+    return Configuration(
+        directory=start,
+        settings=ProjectSettings(),
+        file=None,
+        set_in_file=frozenset(),
+        catalogue=isolated_catalogue(),
+    )
 
 
 def has_settings(directory: Path) -> bool:
@@ -214,7 +234,7 @@ def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct
             raise InvalidConfiguration(f"unknown setting {above + name!r} in {path}", hint=hint)
 
 
-def _decode_settings(path: Path, table: dict[str, object]) -> Configuration:
+def _decode_settings(start: Path, path: Path, table: dict[str, object]) -> Configuration:
     _refuse_unknown(path, table, ProjectSettings, "")
     for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
         if isinstance(subtable := table.get(name), dict):
@@ -246,6 +266,7 @@ def _decode_settings(path: Path, table: dict[str, object]) -> Configuration:
             verify_commands[name] = verify_setting(name, task)
         tasks[name] = {key: value for key, value in task.items() if key not in own_settings}
     return Configuration(
+        directory=start,
         settings=msgspec.structs.replace(settings, tasks=tasks),
         file=path,
         set_in_file=frozenset(table),

@@ -18,15 +18,14 @@ def explain_path_selection(path: Path, rules: SourceRules, place: StoreLocator) 
 
     Raises InvalidInput if the path is neither in the current directory nor in the project.
     """
-    return explain_path([_tree_with(path)], path, rules, store_root=place.store_root())
+    return explain_path([_tree_with(path, place.directory)], path, rules, store_root=place.store_root())
 
 
-def _tree_with(path: Path) -> Path:
-    """Return the current directory if it contains the path, otherwise the project root.
+def _tree_with(path: Path, current: Path) -> Path:
+    """Return the directory `current` if it contains the path, otherwise the root of its project.
 
     Raises InvalidInput if neither contains the path.
     """
-    current = Path.cwd()
     parent, name = os.path.split(os.path.abspath(path))
     for target in (Path(parent, name), Path(os.path.realpath(parent), name)):
         for root in (current, Path(os.fsdecode(find_project(current).root))):

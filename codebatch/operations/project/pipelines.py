@@ -51,16 +51,16 @@ def iter_pipelines(configuration: Configuration) -> Iterator[Pipeline]:
         yield find_pipeline(configuration, name)
 
 
-def current_pipelines_with(tasks: Iterable[str]) -> list[str]:
-    """Return the names of the pipelines of the current project that have at least one of some tasks.
+def pipelines_with(tasks: Iterable[str], directory: Path) -> list[str]:
+    """Return the names of the pipelines of the project of a directory that have at least one of some tasks.
 
     The default pipeline comes first. A pipeline with an error in its configuration is left out. If the configuration
     cannot be read, only built-in pipelines are returned.
     """
     try:
-        configuration = load_configuration(Path.cwd())
+        configuration = load_configuration(directory)
     except (InvalidConfiguration, FileNotFoundError):  # The suggested command will report this error itself.
-        configuration = default_configuration()
+        configuration = default_configuration(directory)
     wanted, names = set(tasks), []
     for name in pipeline_names(configuration):
         with contextlib.suppress(InvalidInput):

@@ -56,7 +56,7 @@ def rules_for(
     """
     settings = configuration.settings
     rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
-    root = Path.cwd() if configuration.file is None else configuration.file.parent
+    root = configuration.directory if configuration.file is None else configuration.file.parent
     for name, patterns, override in (("include", rules.include, include), ("exclude", rules.exclude, exclude)):
         if (mistake := find_pattern_mistake(patterns, root)) is not None:
             message = f"pattern {mistake.pattern!r} of {name} can match no path: {mistake.reason}"

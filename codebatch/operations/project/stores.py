@@ -51,11 +51,16 @@ class StoreLocator:
         self._start = start
         self._note = note
 
+    @property
+    def directory(self) -> Path:
+        """The directory whose project is used. Raises FileNotFoundError if the current directory was removed."""
+        return self._start or Path.cwd()
+
     @cached_property
     def project(self) -> ProjectRoot | None:
         """The project, or None if the current directory was removed."""
         try:
-            return find_project(self._start or Path.cwd())
+            return find_project(self.directory)
         except FileNotFoundError:
             return None
 
@@ -193,7 +198,16 @@ def open_store(path: str | Path | None = None, project: str | Path | None = None
     The project is the one around the directory `project`, by default the current directory. Raises InvalidInput,
     StoreNotFound or StoreUntrusted.
     """
+    return locate_store(path, project).open()
+
+
+def locate_store(store: str | Path | None, project: str | Path | None) -> StoreLocator:
+    """Return the location of a store, by default of the store of the project around the directory `project`.
+
+    By default, this is the current directory. Raises InvalidInput.
+    """
     start = None if project is None else path_argument(project)
     if start is not None and not start.exists():
         raise InvalidInput(f"no such directory: {display_path(os.fsencode(start))}")
-    return StoreLocator(None if path is None else path_argument(path), start=start).open()
+    named = None if store is None else path_argument(store)
+    return StoreLocator(named, start=None if start is None else start.absolute())

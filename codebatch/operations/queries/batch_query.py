@@ -312,8 +312,8 @@ def _shared_directories(path: bytes, other: bytes) -> int:
 def try_find_item(records: BatchRecords, path: str, note: NoteCallback) -> tuple[bytes, int] | None:
     """Like `find_item`, but return None if no item matches.
 
-    A path that starts with `./` or `../` is first taken as relative to the current directory, any other path as
-    relative to the project. If both exist, a note names the chosen one. Paths in display form match too. Raises
+    A path that starts with `./` or `../` is first taken as relative to the user's directory, any other path as relative
+    to the project. If both exist, a note names the chosen one. Paths in display form match too. Raises
     InvalidInput if the text is not a valid path.
     """
     path_argument(path)
@@ -332,7 +332,7 @@ def path_candidates(records: BatchRecords, path: str) -> list[bytes]:
     """Return the paths in the snapshot to which a given path may refer, the most likely first."""
     path_bytes = os.fsencode(path)
     candidates: list[bytes] = []
-    parent, name = os.path.split(os.path.abspath(path))
+    parent, name = os.path.split(os.path.abspath(os.path.join(records.store.user_directory, path)))
     absolute = Path(os.path.realpath(parent), name)
     roots = [os.fsdecode(root) for root in records.batch.about.sources]
     for root in [*roots, os.path.commonpath(roots)] if roots else []:

@@ -32,7 +32,7 @@ def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[s
     and StoreCorrupt.
     """
     batch = resolve_batch(store, reference, is_unrestricted=True)
-    current_directory = _current_directory_in(batch)
+    current_directory = _user_directory_in(store, batch)
     candidates = (
         _next_parts(_completed_paths(store, batch, current_directory + word), len(current_directory))
         if current_directory
@@ -41,8 +41,8 @@ def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[s
     return candidates or _next_parts(_completed_paths(store, batch, word), 0)
 
 
-def _current_directory_in(batch: BatchDir) -> str:
-    """Return the current directory as a prefix of paths in the batch, such as `src/`.
+def _user_directory_in(store: StoreDir, batch: BatchDir) -> str:
+    """Return the user's directory as a prefix of paths in the batch, such as `src/`.
 
     Return an empty string if it is the top of the tree or outside.
     """
@@ -50,7 +50,7 @@ def _current_directory_in(batch: BatchDir) -> str:
     if len(sources) != 1:
         return ""
     try:
-        directory = os.path.relpath(os.getcwd(), sources[0])
+        directory = os.path.relpath(store.user_directory, sources[0])
     except FileNotFoundError:
         return ""
     return "" if directory == os.curdir or directory.split(os.sep)[0] == os.pardir else directory + os.sep

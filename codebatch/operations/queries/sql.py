@@ -23,7 +23,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.model.text.suggestions import did_you_mean_text
-from codebatch.operations.project.pipelines import current_pipelines_with
+from codebatch.operations.project.pipelines import pipelines_with
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.answers.sql_views import (
@@ -247,7 +247,8 @@ def _views_completeness(question: BatchQuery, kinds: Sequence[str]) -> Completen
         return Completeness()
     for kind in kinds:
         if not emitting_tasks(catalogue, records.task_names, (kind,)):
-            hint = pipelines_hint(current_pipelines_with(emitting_tasks(catalogue, BUILT_IN_TASKS, (kind,))))
+            emitting = emitting_tasks(catalogue, BUILT_IN_TASKS, (kind,))
+            hint = pipelines_hint(pipelines_with(emitting, question.store.user_directory))
             question.note(f"no task of the batch produces records of kind {kind!r}" + (f"; {hint}" if hint else ""))
     needed = emitting_tasks(catalogue, records.task_names, kinds)
     lacks = misses_required_files(lambda: catalogue, records, needed, kinds)

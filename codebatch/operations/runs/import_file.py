@@ -12,7 +12,7 @@ from codebatch.model.analysis.imports import IMPORT_BYTES_MAX
 from codebatch.model.analysis.report_formats import ReportFormat, ReportFormatName, format_name, parse_report_format
 from codebatch.model.task import JsonValue
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import open_store
+from codebatch.operations.project.stores import locate_store
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
 from codebatch.query.filters.arguments import path_argument
@@ -35,6 +35,7 @@ def import_findings(
     root: str | Path | None = None,
     jobs: int | None = None,
     allow_failed: bool = False,
+    project: str | Path | None = None,
     listener: Listener | None = None,
 ) -> ImportResult:
     """Import findings of another tool as records of a task.
@@ -48,14 +49,17 @@ def import_findings(
     - `root`: the path that the project had when the tool ran, by default its current path. An absolute path in
       the file that begins with `root` is converted to a path in the project.
     - `allow_failed`: accept a file in which the tool reports that it failed.
+    - `project`: a directory of the project whose settings, default store and latest batch are used, by default the
+      current directory.
 
     Raises InvalidInput, ToolMismatch, BatchIncomplete or StoreError. Raises InvalidImport if a file has another format,
     or if it reports a failure without `allow_failed`. `ImportResult.shortfall` describes other data that is missing
     from the batch.
     """
+    place = locate_store(store, project)
     return import_files(
-        ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
-        open_store(store),
+        ExecutionSettings(configuration=load_configuration(place.directory), jobs=jobs),
+        place.open(),
         batch,
         [str(path_argument(file_path)) for file_path in ([file] if isinstance(file, str | Path) else file)],
         form=check_format(form),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import nothing_to_do_error
-from codebatch.operations.project.stores import StoreLocator
+from codebatch.operations.project.stores import StoreLocator, locate_store
 from codebatch.operations.runs.execution import ExecutionSettings, Listener, OpenShardExecutor, RunAction
 from codebatch.operations.runs.index_helpers import IndexHelpers
 from codebatch.operations.runs.repair import RepairSession
@@ -31,13 +31,14 @@ def run(
     jobs: int | None = None,
     name: str | None = None,
     commands: bool = True,
+    project: str | Path | None = None,
     listener: Listener | None = None,
 ) -> RunResult:
     """Analyse paths with a pipeline. If a complete batch of the same files, tasks and settings exists, nothing is
     executed.
 
-    Settings and custom tasks are taken from the project that contains the current directory.
-
+    - `project`: a directory of the project from which settings and custom tasks are taken, by default the current
+      directory. Settings of other projects are never used, because they can name programs.
     - `store`: the directory of the store. It is created if it does not exist.
     - `commands`: run tasks that call a program. If false, they are left out.
     - `name`: a name for the batch. If another batch has this name, that batch loses the name.
@@ -54,10 +55,11 @@ def run(
         print(ran.batch.id, ran.is_complete)
     """
     refuse_invalid_texts(include=include, exclude=exclude)
-    configuration = load_configuration(Path.cwd())
+    place = locate_store(store, project)
+    configuration = load_configuration(place.directory)
     return run_paths(
         tuple(map(path_argument, paths)),
-        StoreLocator(None if store is None else path_argument(store)),
+        place,
         ExecutionSettings(configuration=configuration if commands else configuration.without_commands(), jobs=jobs),
         pipeline=pipeline,
         include=tuple(include),
@@ -92,6 +94,8 @@ def run_paths(
     Invalid arguments are reported before anything is written. Raises CodebatchError.
     """
     started = time.monotonic()
+    if execution.configuration.unread_note:
+        listener.note(execution.configuration.unread_note)
     request = prepare_request(paths, place, execution, pipeline, task, include, exclude)
     check_name(name)
     if not (allow_empty or request.place.has_store() or selects_any_file(paths, request.rules)):

@@ -84,6 +84,11 @@ class StoreDir(msgspec.Struct, frozen=True):
     project: ProjectRoot | None = None
 
     @property
+    def user_directory(self) -> Path:
+        """The directory in which the user works: the one whose project was found, otherwise `.`."""
+        return Path("." if self.project is None else os.fsdecode(self.project.start))
+
+    @property
     def batches(self) -> Path:
         """The directory of batches."""
         return self.root / layout.BATCHES

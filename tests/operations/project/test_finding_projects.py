@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.project import ProjectRoot
+from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.projects import find_project
 from codebatch.snapshotting.projects import iter_project_directories
+from tests.support.command_line import CommandLine
 
 GIT = ".git/HEAD"
 SETTINGS = "codebatch.toml"
@@ -52,6 +54,43 @@ def test_project_root_is_found_from_a_directory(
     assert (os.fsdecode(project.root), project.kind) == (str(tmp_path / root), kind)
     (tmp_path / start / "file.py").touch()
     assert find_project(tmp_path / start / "file.py") == project
+
+
+@pytest.mark.parametrize(
+    ("files", "start", "note"),
+    [
+        ([f"open/{SETTINGS}"], "open/a/b", "TOP/open are not used, because other users may write to it (mode 0777)"),
+        ([f"home/{SETTINGS}"], "home/a", "TOP/home are not used, because it is your home directory"),
+        ([f"open/{SETTINGS}", f"open/a/{SETTINGS}"], "open/a/b", ""),
+        ([f"open/{SETTINGS}"], "open", ""),
+        ([f"open/{SETTINGS}", f"open/a/{GIT}"], "open/a/b", ""),
+        (["open/pyproject.toml"], "open/a/b", ""),
+    ],
+)
+def test_settings_that_a_search_does_not_reach_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], start: str, note: str
+) -> None:
+    tmp_path = tmp_path.resolve()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for path in ("open", start):
+        (tmp_path / path).mkdir(parents=True, exist_ok=True)
+    for path in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    (tmp_path / "open").chmod(0o777)
+    expected = note and f"the settings in {note}".replace("TOP", str(tmp_path))
+    assert load_configuration(tmp_path / start).unread_note == expected
+
+
+@pytest.mark.slow
+def test_run_and_config_name_settings_that_are_not_used(tmp_path: Path) -> None:
+    (tmp_path / "open" / "a").mkdir(parents=True)
+    (tmp_path / "open" / SETTINGS).write_text("jobs = 1\n")
+    (tmp_path / "open" / "a" / "a.py").write_text("x = 1\n")
+    (tmp_path / "open").chmod(0o777)
+    codebatch = CommandLine(tmp_path / "open" / "a")
+    for words in (("run",), ("config", "show")):
+        assert "are not used, because other users may write to it (mode 0777)\n" in codebatch(*words).notes
 
 
 def test_link_to_a_directory_resolves_to_its_project(tmp_path: Path) -> None:
