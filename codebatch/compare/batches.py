@@ -22,6 +22,7 @@ from codebatch.model.entry import path_from_fields
 from codebatch.model.record import BaseRecord
 from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.repeated_findings import outputs_of_task
 from codebatch.store.results.outputs import MergedOutputs, TaskOutput
 
 R = TypeVar("R", bound=BaseRecord)
@@ -61,7 +62,7 @@ def read_task_records(records: BatchRecords, task: str, type_: type[R]) -> Recor
 def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: type[R]) -> RecordsByPath[R]:
     """Return the records of a type that a task emitted for some items, by path. Raises StoreCorrupt."""
     items = sorted(items)
-    outputs = records.source.outputs
+    outputs = outputs_of_task(records.source, task)
     if outputs is None:
         return _group_records_by_path((records.source.item_lines(task, item) or b"" for item in items), type_)
     output = outputs.manifest.task_output(task)
@@ -84,7 +85,7 @@ def _differing_blocks(one: BatchRecords, other: BatchRecords, task: str, type_: 
     if task not in one.task_names:
         return
     kind = _record_kind(type_)
-    outputs, other_outputs = one.source.outputs, other.source.outputs
+    outputs, other_outputs = outputs_of_task(one.source, task), outputs_of_task(other.source, task)
     if outputs is None or other_outputs is None:
         pieces = (piece for piece in one.source.iter_pieces(task) if piece.counts.kinds.get(kind))
         yield from (block for piece in pieces for block in one.read(piece))

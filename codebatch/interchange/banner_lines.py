@@ -16,6 +16,7 @@ _SUMMARY = (
 )
 _BANNERS = (
     _SUMMARY,
+    r"\d+",  # flake8 --count
     r"Success: no issues found in \d+ source files?",  # mypy
     r"Found \d+ errors? in \d+ files? \((?:errors prevented further checking|checked \d+ source files?)\)",
     r"All checks passed!|\[\*\] .+ fixable .+",  # ruff

@@ -99,7 +99,8 @@ class Diagnostic(BaseRecord, frozen=True, kw_only=True, tag="diagnostic"):
     """A finding.
 
     `tool` is `codebatch` for built-in checks and `ruff` for rules of ruff. For a custom task, it is the name of the
-    task, unless the task sets another `tool`. In a notebook, `cell` is the number of the cell and `cell_line` the line
+    task, unless the task sets another `tool`. `also` names the tasks that report the same finding; stored records have
+    none. In a notebook, `cell` is the number of the cell and `cell_line` the line
     in the cell.
     """
 
@@ -111,6 +112,7 @@ class Diagnostic(BaseRecord, frozen=True, kw_only=True, tag="diagnostic"):
     code: str
     message: str
     tool: str
+    also: tuple[str, ...] = ()
     cell: int | UnsetType = UNSET
     cell_line: int | UnsetType = UNSET
 

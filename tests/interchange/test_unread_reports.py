@@ -27,6 +27,7 @@ BANNERS = [
     "compilation terminated.",
     "\u2716 4 problems (1 error, 3 warnings)",
     "0 problems",
+    "12",
     "0 issues.",
     "3 issues:",
     "* errcheck: 1",

@@ -79,6 +79,9 @@ def test_unknown_tool_is_rejected_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as raised:
         scaffold_command_task(tmp_path, "x", "zz")
     assert raised.value.hint == "to write the table of another program: codebatch help linters"
+    with pytest.raises(InvalidInput, match="because the task `lint` runs it by default") as raised:
+        scaffold_command_task(tmp_path, "ruff", "ruff")
+    assert '`ruff.config = "project"` in [tasks.lint]' in str(raised.value.hint)
     assert list(tmp_path.iterdir()) == []
 
 

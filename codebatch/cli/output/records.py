@@ -34,7 +34,9 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
     path = record_path(record)
     match record["kind"]:
         case "diagnostic":
-            text = f" {record['code']} {record['message']} [{record['tool']}]"
+            also = record.get("also")
+            tools = f"{record['tool']}, also {', '.join(map(str, also))}" if isinstance(also, list) else record["tool"]
+            text = f" {record['code']} {record['message']} [{tools}]"
             return f"{path}:{record['line']}:{record['column']}{cell_text(record)}: ", str(record["severity"]), text
         case "symbol":
             place = f"{path}:{record['line']}:{record['column']}{cell_text(record)}"

@@ -24,7 +24,7 @@ from codebatch.operations.runs.call_totals import read_call_totals
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import BatchPlanner, make_planner
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.records import BatchRecords, restrict_to_task
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
@@ -127,7 +127,9 @@ def run_new_batch(
 
 def _output_differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[OutputDifference]:
     for item, entry in enumerate(first.items):
-        first_lines, second_lines = (records.source.item_lines(task, item) or b"" for records in (first, second))
+        first_lines, second_lines = (
+            restrict_to_task(records, task).source.item_lines(task, item) or b"" for records in (first, second)
+        )
         if first_lines != second_lines:
             yield first_difference(entry, first_lines, second_lines)
 

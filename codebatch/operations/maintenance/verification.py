@@ -22,7 +22,7 @@ from codebatch.model.entry import Entry
 from codebatch.operations.maintenance.determinism_check import OutputDifference, first_difference
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.records import BatchRecords, restrict_to_task
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.store.batches.batch_directory import BatchDir, hidden_batch
 from codebatch.store.batches.store_directory import StoreDir
@@ -111,6 +111,7 @@ def _compare_runs(original: BatchRecords, rerun: BatchRecords, files: int) -> Ve
     results = failed = 0
     differences: list[tuple[str, OutputDifference]] = []
     for task in rerun.task_names:
+        original_source, source = restrict_to_task(original, task).source, restrict_to_task(rerun, task).source
         for item, entry in enumerate(rerun.items):
             index = indexes[entry.path]
             if old.item_state(task, index) != "result":
@@ -119,7 +120,7 @@ def _compare_runs(original: BatchRecords, rerun: BatchRecords, files: int) -> Ve
                 failed += 1
                 continue
             results += 1
-            before, after = original.source.item_lines(task, index) or b"", rerun.source.item_lines(task, item) or b""
+            before, after = original_source.item_lines(task, index) or b"", source.item_lines(task, item) or b""
             if before != after:
                 differences.append((task, first_difference(entry, before, after)))
     failed_tasks = {task for task, _ in differences}

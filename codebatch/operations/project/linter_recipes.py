@@ -59,6 +59,11 @@ class LinterRecipe(msgspec.Struct, frozen=True, kw_only=True):
 def find_recipe(tool: str) -> LinterRecipe:
     """Return the recipe of a linter. Raises InvalidInput if there is none."""
     recipe = LINTER_RECIPES.get(tool)
+    if tool == "ruff":
+        raise InvalidInput(
+            "there is no recipe for 'ruff', because the task `lint` runs it by default",
+            hint='to use the configuration of your project, set `ruff.config = "project"` in [tasks.lint]',
+        )
     if recipe is None:
         suggestion = closest_word(tool, LINTER_RECIPES)
         names = ", ".join(LINTER_RECIPES)

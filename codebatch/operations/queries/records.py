@@ -40,7 +40,7 @@ from codebatch.query.filters.arguments import refuse_invalid_texts, refuse_numbe
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE
 from codebatch.query.filters.shaping import DEFAULT_SHAPE, AnswerShape, Groups, refuse_unknown_fields
-from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.records import BatchRecords, restrict_to_task
 
 if TYPE_CHECKING:
     from codebatch.query.answers.summary import Summary
@@ -98,7 +98,7 @@ def search_records(
     StoreCorrupt.
     """
     shape.check(record_filter.check().possible_kinds)
-    records = question.records
+    records = restrict_to_task(question.records, task)
     kinds = _requested_kinds(record_filter, kinds)
     records_by_path = records.iter_by_path(records.choose_tasks(task), record_filter)
     first = next(records_by_path, None)
@@ -125,7 +125,7 @@ def count_by(
     StoreCorrupt.
     """
     refuse_unknown_fields((field,), record_filter.check().possible_kinds)
-    records = question.records
+    records = restrict_to_task(question.records, task)
     names = records.choose_tasks(task)
     kinds = _requested_kinds(record_filter, kinds)
     counts = count_records(records, names, record_filter, field)
@@ -144,7 +144,7 @@ def find_errors(question: BatchQuery, task: str | None = None) -> Answer[list[Js
 
     Raises InvalidInput or StoreCorrupt.
     """
-    records = question.records
+    records = restrict_to_task(question.records, task)
     names = records.choose_tasks(task)
     failures = find_failures(question, names)
     record_filter = RecordFilter(kinds=("diagnostic",), severities=("error",))
@@ -199,7 +199,7 @@ def rank_values(
         having = tuple(kind for kind in KINDS_FOR_PEOPLE if by in record_fields((kind,))) or KINDS_FOR_PEOPLE
         answer = count_by(question, RecordFilter(kinds=having), by, task=task, kinds=())
         return Answer(question=question, result=list(answer.result.counts[:limit]), completeness=answer.completeness)
-    records = question.records
+    records = restrict_to_task(question.records, task)
     names = records.choose_tasks(task)
     if by in ("path", "file", "dir"):
         record_filter = RecordFilter(kinds=("diagnostic",))
@@ -225,7 +225,7 @@ def describe_codes(
     """
     refuse_invalid_texts(codes=codes)
     record_filter = RecordFilter(kinds=("diagnostic",), codes=tuple(codes))
-    records = question.records
+    records = restrict_to_task(question.records, task)
     names = records.choose_tasks(task)
     pairs: set[tuple[str, str]] = set()
     messages: dict[str, str] = {}
@@ -374,7 +374,7 @@ def _answer_completeness(
     The answer needs all tasks that produce these types. If the filter or a field needs languages, the answer also needs
     the task `parse`.
     """
-    records = question.records
+    records = restrict_to_task(question.records, task)
     names = records.choose_tasks(task)
     needed = names if records.source.is_done else emitting_tasks(question.catalogue, names, kinds)
     if record_filter.needs_languages(fields):

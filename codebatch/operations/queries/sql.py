@@ -38,7 +38,7 @@ from codebatch.query.answers.sql_views import (
 from codebatch.query.completeness import Completeness, emitting_tasks, misses_required_files, tasks_completeness
 from codebatch.query.missing_tasks import pipelines_hint
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.results.outputs import current_outputs
+from codebatch.query.sources.repeated_findings import outputs_of_task
 
 if TYPE_CHECKING:
     import duckdb
@@ -209,15 +209,15 @@ def _copy_frames(records: BatchRecords, kinds: Sequence[str], directory: Path) -
 
 def _iter_frames(records: BatchRecords, kinds: frozenset[str]) -> Iterator[tuple[frozenset[str], bytes]]:
     """Yield the frames that contain records of the given types, and these types. Raises StoreCorrupt."""
-    outputs = current_outputs(records.batch)
-    if outputs is not None:
-        for task in outputs.manifest.tasks:
-            for index, shard in enumerate(task.shards):
-                if present_kinds := kinds.intersection(shard.counts.kinds):
-                    yield present_kinds, outputs.verified_frames(task, index)
-        return
     writer = FrameWriter()
     for name in records.task_names:
+        outputs = outputs_of_task(records.source, name)
+        output = None if outputs is None else outputs.task_output(name)
+        if outputs is not None and output is not None:
+            for index, shard in enumerate(output.shards):
+                if present_kinds := kinds.intersection(shard.counts.kinds):
+                    yield present_kinds, outputs.verified_frames(output, index)
+            continue
         for piece in records.source.iter_pieces(name):
             if present_kinds := kinds.intersection(piece.counts.kinds):
                 yield present_kinds, b"".join(writer.iter_encode(piece.read()))

@@ -8,7 +8,7 @@ from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.completeness import emitting_tasks
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.records import BatchRecords, restrict_to_task
 
 OWN_TOOL = "codebatch"
 RUFF_TOOL = "ruff"
@@ -30,7 +30,10 @@ def task_tools(records: BatchRecords, task: str) -> frozenset[str]:
 
 def tools_in_findings(records: BatchRecords, task: str) -> frozenset[str]:
     """Return the tools that the findings of a task name. Raises StoreCorrupt."""
-    return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS_FILTER, is_auxiliary=True))
+    return frozenset(
+        str(record["tool"])
+        for record in restrict_to_task(records, task).iter_records(task, _FINDINGS_FILTER, is_auxiliary=True)
+    )
 
 
 class ToolTasks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import heapq
 import itertools
@@ -24,6 +25,7 @@ from codebatch.query.filters.filters import RecordFilter, decode_records, path_b
 from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.query.sources.narrowing import IndexNarrowing, index_lookups
 from codebatch.query.sources.read_counters import ReadCounters
+from codebatch.query.sources.repeated_findings import merging_source, unmerged_source
 from codebatch.query.sources.source_choice import find_source
 from codebatch.query.sources.sources import RecordSource, ShardRecords
 from codebatch.store.batches.batch_directory import BatchDir, check_batch_exists, load_batch_snapshot
@@ -82,7 +84,7 @@ class BatchRecords:
         # The source must not hold a reference to this object. Without a reference cycle, all memory is freed with the
         # last reference.
         self._plan = functools.cache(batch.plan)
-        self.source = source or find_source(batch, self._plan, narrow)
+        self.source = merging_source(source or find_source(batch, self._plan, narrow))
 
     @property
     def plan(self) -> Plan:
@@ -259,3 +261,15 @@ class BatchRecords:
         Raises InvalidInput or StoreCorrupt.
         """
         return self.languages if record_filter.needs_languages(fields) else NO_LANGUAGES
+
+
+def restrict_to_task(records: BatchRecords, task: str | None) -> BatchRecords:
+    """Return a reader of the same batch for a requested task, or `records` if `task` is None.
+
+    It returns all findings of the task, also those that another task reports too (`MergingSource`).
+    """
+    if task is None:
+        return records
+    reader = copy.copy(records)
+    reader.source = unmerged_source(records.source)
+    return reader

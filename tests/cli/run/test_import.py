@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.command_line import CommandLine, write
@@ -43,3 +45,29 @@ def test_mistake_in_a_description_is_reported(ran: CommandLine, case: str) -> No
     words, message = MISTAKES[case]
     answer = ran("import", *words, "report.json", "--as", "other", status=2)
     assert f"error: {message}" in answer.notes
+
+
+def test_imported_finding_of_the_default_linter_is_one_finding(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import json\nprint(nn)\n")
+    codebatch("run")
+    rows = codebatch("query", "diagnostics", "--json").records
+    exported = [{**row, "severity": "error"} for row in rows if row["code"] == "F401"]
+    other = {**exported[0], "message": "another"}
+    write(codebatch.directory.parent / "found.jsonl", "".join(f"{json.dumps(row)}\n" for row in (*exported, other)))
+    codebatch("import", "jsonl", "../found.jsonl", "--as", "other")
+    found = codebatch("findings", "--json").json
+    assert [(rule["code"], rule["severity"], rule["count"]) for rule in found["rules"]] == [
+        ("F821", "error", 1),
+        ("F401", "error", 2),
+    ]
+    assert codebatch("query", "diagnostics").lines == [
+        "a.py:1:8: error F401 `json` imported but unused [ruff, also other]",
+        "a.py:2:7: error F821 Undefined name `nn` [ruff]",
+        "a.py:1:8: error F401 another [ruff]",
+    ]
+    assert codebatch("query", "diagnostics", "--count").text.strip() == "3"
+    assert len(codebatch("query", "diagnostics", "--task", "other").lines) == 2
+    assert codebatch("query", "stats", "--group-by", "code").lines == ["count  code", "    2  F401", "    1  F821"]
+    assert len(codebatch("sql", "select * from diagnostic", "-o", "jsonl").lines) == 3
+    summary = codebatch("summary", "--json").json
+    assert (summary["severities"], summary["codes"]) == ({"error": 3}, {"F401": 2, "F821": 1})
