@@ -1,4 +1,8 @@
-"""The Python API for task lists: `codebatch.work`. Each function does what a command of `codebatch work` does."""
+"""The Python API for task lists: `codebatch.work`. Each function does what a command of `codebatch work` does.
+
+The argument `project` is the directory in which the command would run, by default the current directory. It determines
+the default store, the default batch and the default task list, and relative paths of task lists.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from codebatch.model.work.work_batch import FailureAction, HaltMode, Strategy
 from codebatch.operations.changes.changed_files import ChangedFile, make_changed_files
 from codebatch.operations.changes.work_changes import read_work_changes
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StoreLocator, open_store
+from codebatch.operations.project.stores import locate_store, open_store
 from codebatch.operations.runs.events import BatchActivity
 from codebatch.query.filters.arguments import path_argument
 from codebatch.query.filters.paths import PathPatterns
@@ -38,6 +42,7 @@ def start(
     tasks: Sequence[str] = (),
     only: bool = False,
     store: str | Path | None = None,
+    project: str | Path | None = None,
     max_parallel: int | None = None,
     strategy: Strategy | None = None,
     on_failure: FailureAction | None = None,
@@ -57,8 +62,7 @@ def start(
 ) -> WorkRunResult:
     """Run the tasks of task lists in a new batch, and return when the run ends.
 
-    `files` are task lists; by default, the task list of the current project is used. The arguments are the options of
-    `codebatch work run` and override settings in the files:
+    `files` are task lists, by default that of the project. The arguments are the options of `codebatch work run`:
 
     - `tasks`: run these tasks and the tasks that they need, by default all tasks.
     - `only`: run the selected tasks without the tasks that they need. The needed tasks count as done.
@@ -93,34 +97,40 @@ def start(
         infer=infer,
         unfinished=unfinished,
     )
+    place = locate_store(store, project)
     return run_files(
         tuple(map(path_argument, files)),
         options,
-        StoreLocator(None if store is None else path_argument(store)),
-        keep=load_configuration(Path.cwd()).settings.store.keep,
+        place,
+        keep=load_configuration(place.directory).settings.store.keep,
         is_parallel=parallel_batches,
         is_trusted=trust,
         listener=listener or WorkListener(),
     )
 
 
-def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+def get(batch: str | None = None, *, store: str | Path | None = None, project: str | Path | None = None) -> WorkBatch:
     """Return a batch of a task list and its state.
 
     `batch` is an ID, a unique ID prefix, `@NAME` or `latest~N`, by default the latest batch. Raises WrongBatchKind if
     the batch is an analysis. Raises InvalidId, UnknownId, AmbiguousId or StoreError.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     return load_work_batch(opened, select_batch(opened, batch))
 
 
-def iter_batches(*, store: str | Path | None = None) -> Iterator[WorkBatch]:
+def iter_batches(*, store: str | Path | None = None, project: str | Path | None = None) -> Iterator[WorkBatch]:
     """Yield all readable batches of task lists, the latest first."""
-    return iter_work_batches(open_store(store))
+    return iter_work_batches(open_store(store, project))
 
 
 def iter_events(
-    batch: str | None = None, *, since: str | None = None, follow: bool = False, store: str | Path | None = None
+    batch: str | None = None,
+    *,
+    since: str | None = None,
+    follow: bool = False,
+    store: str | Path | None = None,
+    project: str | Path | None = None,
 ) -> Iterator[AnyEvent]:
     """Yield the events of a batch, by default the latest batch. The batch can be a task list or an analysis.
 
@@ -129,7 +139,7 @@ def iter_events(
 
     Raises InvalidInput if `since` is not a cursor of this batch, and the errors of `get`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     batch_dir = select_batch(opened, batch, kind="any")
     followed = make_follower(opened, batch_dir, read_cursor(since, opened, batch_dir))
     for event in iter_followed_events(followed) if follow else followed.read():
@@ -137,7 +147,13 @@ def iter_events(
             yield event
 
 
-def open_events(batch: str | None = None, *, since: str | None = None, store: str | Path | None = None) -> EventFeed:
+def open_events(
+    batch: str | None = None,
+    *,
+    since: str | None = None,
+    store: str | Path | None = None,
+    project: str | Path | None = None,
+) -> EventFeed:
     """Return a reader of the events and the state of a batch, by default the latest batch.
 
     The batch can be a task list or an analysis. Unlike `iter_events`, the reader can be asked again and again for new
@@ -145,7 +161,7 @@ def open_events(batch: str | None = None, *, since: str | None = None, store: st
 
     Raises the errors of `iter_events`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     batch_dir = select_batch(opened, batch, kind="any")
     return EventFeed(opened, batch_dir, read_cursor(since, opened, batch_dir))
 
@@ -154,6 +170,7 @@ def resume(
     batch: str | None = None,
     *,
     store: str | Path | None = None,
+    project: str | Path | None = None,
     force: bool = False,
     only: Sequence[str] = (),
     blocked: bool = False,
@@ -176,7 +193,7 @@ def resume(
 
     Raises the errors of `get` and `start`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     batch_dir = select_batch(opened, batch, is_change=True)
     if batch is None and store is not None:
         refuse_unnamed_batch(batch_dir)
@@ -197,6 +214,7 @@ def cancel(
     batch: str | None = None,
     *,
     store: str | Path | None = None,
+    project: str | Path | None = None,
     grace_seconds: float | None = None,
     force: bool = False,
     wait: bool = True,
@@ -211,7 +229,7 @@ def cancel(
 
     Raises the errors of `get`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     return cancel_batch(
         opened,
         select_live_batch(opened, batch),
@@ -224,7 +242,13 @@ def cancel(
 
 
 def answer(
-    task: str, text: str, *, question: str | None = None, batch: str | None = None, store: str | Path | None = None
+    task: str,
+    text: str,
+    *,
+    question: str | None = None,
+    batch: str | None = None,
+    store: str | Path | None = None,
+    project: str | Path | None = None,
 ) -> WorkBatch:
     """Answer the question of a task.
 
@@ -236,41 +260,53 @@ def answer(
     Raises InvalidInput if the task does not ask this question, the answer is not allowed, or another answer was
     accepted first. Raises the errors of `get`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     return answer_question(opened, select_live_batch(opened, batch, else_latest=True), task, text, question=question)
 
 
 def retry(
-    *tasks: str, dependents: bool = False, batch: str | None = None, store: str | Path | None = None
+    *tasks: str,
+    dependents: bool = False,
+    batch: str | None = None,
+    store: str | Path | None = None,
+    project: str | Path | None = None,
 ) -> WorkBatch:
     """Let tasks run again, whatever their outcome.
 
     If the batch is running, the tasks run again at once. Otherwise, they run again with `resume`. With `dependents`,
     tasks that depend on them run again too. Raises InvalidInput if a task is running, and the errors of `get`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     return retry_tasks(opened, select_batch(opened, batch, is_change=True), tasks, dependents=dependents)
 
 
-def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
+def skip(
+    *tasks: str,
+    as_done: bool = False,
+    batch: str | None = None,
+    store: str | Path | None = None,
+    project: str | Path | None = None,
+) -> WorkBatch:
     """Skip tasks of a batch, by default of the only running batch. Running tasks are terminated.
 
     Tasks that need a skipped task are skipped too. With `as_done`, the given tasks count as done instead, and tasks
     that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     return skip_tasks(opened, select_live_batch(opened, batch), tasks, as_done=as_done)
 
 
-def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+def pause(batch: str | None = None, *, store: str | Path | None = None, project: str | Path | None = None) -> WorkBatch:
     """Start no more tasks of a batch until `unpause` or `resume`. By default, the only running batch is paused."""
-    opened = open_store(store)
+    opened = open_store(store, project)
     return pause_batch(opened, select_live_batch(opened, batch))
 
 
-def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+def unpause(
+    batch: str | None = None, *, store: str | Path | None = None, project: str | Path | None = None
+) -> WorkBatch:
     """Start tasks of a batch again after `pause`."""
-    opened = open_store(store)
+    opened = open_store(store, project)
     return unpause_batch(opened, select_live_batch(opened, batch))
 
 
@@ -280,28 +316,37 @@ def change(
     max_parallel: int | None = None,
     pools: Mapping[str, int] | None = None,
     store: str | Path | None = None,
+    project: str | Path | None = None,
 ) -> WorkBatch:
     """Change how many tasks of a batch run at once, and the sizes of its pools. By default, the only running batch is
     changed.
 
     Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
     """
-    opened = open_store(store)
+    opened = open_store(store, project)
     return change_batch(opened, select_live_batch(opened, batch), max_parallel=max_parallel, pools=pools)
 
 
-def questions(batch: str | None = None, *, store: str | Path | None = None) -> list[OpenQuestion]:
+def questions(
+    batch: str | None = None, *, store: str | Path | None = None, project: str | Path | None = None
+) -> list[OpenQuestion]:
     """Return the open questions of a batch, in the order of its tasks."""
-    return open_questions(get(batch, store=store))
+    return open_questions(get(batch, store=store, project=project))
 
 
-def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptInfo]:
+def attempts(
+    *tasks: str, batch: str | None = None, store: str | Path | None = None, project: str | Path | None = None
+) -> list[AttemptInfo]:
     """Return the attempts of some tasks of a batch, by default of all tasks."""
-    return list_attempts(get(batch, store=store), tasks)
+    return list_attempts(get(batch, store=store, project=project), tasks)
 
 
 def changes(
-    *tasks: str, path: PathPatterns = "", batch: str | None = None, store: str | Path | None = None
+    *tasks: str,
+    path: PathPatterns = "",
+    batch: str | None = None,
+    store: str | Path | None = None,
+    project: str | Path | None = None,
 ) -> list[ChangedFile]:
     """Return the changes that isolated tasks of a batch made, by default all tasks. Nothing is written.
 
@@ -309,7 +354,7 @@ def changes(
     a task that is DONE, they are those of its last successful attempt, otherwise those of its last attempt. `path`
     restricts the changes by path. Raises InvalidInput for an unknown task, and the errors of `get`.
     """
-    work_batch = get(batch, store=store)
+    work_batch = get(batch, store=store, project=project)
     found = read_work_changes(work_batch.store, work_batch.batch, tasks, path, work_batch.standing)
     return [
         changed
@@ -327,6 +372,7 @@ def read_log(
     limit: int = PIECE_BYTES,
     batch: str | None = None,
     store: str | Path | None = None,
+    project: str | Path | None = None,
 ) -> LogPart:
     """Return a part of the log of a task: at most `limit` bytes from `offset`.
 
@@ -341,4 +387,4 @@ def read_log(
     Raises InvalidInput for an unknown task, round, log or limit, NothingToDo if the task has not started or the log was
     removed, and the errors of `get`.
     """
-    return read_log_part(get(batch, store=store), task, round, offset, limit, log_name=log)
+    return read_log_part(get(batch, store=store, project=project), task, round, offset, limit, log_name=log)

@@ -186,7 +186,7 @@ def list_files(
     The store is read only if the outcomes of earlier batches affect the selection.
     """
     former = functools.partial(read_previous_tasks, place, options.of, note=note)
-    return read_work_files(paths, overrides=options, read_previous=former)
+    return read_work_files(paths, overrides=options, here=place.directory, read_previous=former)
 
 
 def resume_work(

@@ -64,22 +64,22 @@ def list_identity(work: Work) -> ListIdentity:
 def read_work_files(
     paths: Sequence[Path],
     *,
+    here: Path,
     overrides: WorkOptions | None = None,
-    here: Path | None = None,
     environ: Mapping[str, str] = os.environ,
     read_previous: PreviousTasksReader = lambda _identity, _definitions: {},
 ) -> WorkList:
     """Read a task list.
 
     If no file is named, the default file of `here` is read: the `[work]` of its project, or the nearest work.toml.
-    `here` is the current directory; paths are relative to it. `read_previous` returns the outcomes of tasks in earlier
-    batches. Nothing is written.
+    `here` is the absolute directory of the user; paths are relative to it. `read_previous` returns the outcomes of
+    tasks in earlier batches. Nothing is written.
 
     Raises InvalidConfiguration; its subclass InvalidWork has all errors. Raises NothingToDo if there is no file or no
     task, and InvalidInput if a named task does not exist.
     """
     with collector_paused():
-        return _read_list(paths, overrides or WorkOptions(), here or Path.cwd(), environ, read_previous)
+        return _read_list(paths, overrides or WorkOptions(), here, environ, read_previous)
 
 
 def _read_list(

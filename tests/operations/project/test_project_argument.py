@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import codebatch
+import codebatch.work
 from codebatch.errors import InvalidInput, UnknownId
 from codebatch.model.record import File
 from codebatch.operations.comparison.revisions import name_revision
@@ -55,6 +56,21 @@ def test_two_projects_in_two_threads_have_their_own_settings(projects: tuple[Pat
     assert sorted(path.name for path in Path.cwd().iterdir()) == [".git", "a.py", "b.py", "codebatch.toml", "src"]
 
 
+def _run_tasks(project: Path) -> str:
+    ended = codebatch.work.start(project=project)
+    assert ended.shortfall is None
+    assert codebatch.work.get(project=project / "src").batch.id == ended.batch.id
+    assert [batch.batch.id for batch in codebatch.work.iter_batches(project=project)] == [ended.batch.id]
+    return codebatch.work.read_log("name", project=project).data.decode()
+
+
+def test_task_lists_of_two_projects_run_in_two_threads(projects: tuple[Path, Path]) -> None:
+    for project in projects:
+        (project / "work.toml").write_text("[tasks.name]\nrun = 'basename $PWD'\n")
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(_run_tasks, projects)) == ["one\n", "two\n"]
+
+
 def test_settings_of_the_analysed_tree_are_not_used_without_the_argument(projects: tuple[Path, Path]) -> None:
     ran = codebatch.run(projects[0], jobs=1)
     assert ran.summary.files == 1, "the settings of the current directory exclude *.py"
@@ -80,12 +96,11 @@ def _unknown() -> BatchQuery:
 
 
 def test_only_the_boundary_reads_the_current_directory() -> None:
-    """The command line and the entries of the Python API read it once. All other code gets a directory.
+    """The command line and one module for the Python API read it. All other code gets a directory.
 
-    A capsule runs in a process of its own.
+    A capsule runs in a process of its own, and the entries of `sys.path` depend on the directory of the process.
     """
-    boundary = {"operations/project/stores.py", "work/api.py", "engines/capsule_process.py"}
-    boundary |= {"work/definition/work_list.py"}
+    boundary = {"operations/project/stores.py", "engines/capsule_process.py", "system/processes/import_path.py"}
     reading = re.compile(r"\b(Path\.cwd|getcwdb?)\(")
     product = ROOT / "codebatch"
     paths = [path for path in product.rglob("*.py") if path.relative_to(product).parts[0] != "cli"]
