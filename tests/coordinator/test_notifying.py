@@ -9,13 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from codebatch.coordinator.work import notifications
-from codebatch.coordinator.work.notifications import Notifier
-from codebatch.model.work.event import BatchCompleted, BatchDrained, BatchEvent, TaskCompleted, event_name
+from codebatch.coordinator.work.notifications import Notifier, event_urgency
+from codebatch.model.work.event import (
+    BatchCompleted,
+    BatchDrained,
+    BatchEvent,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+    event_name,
+)
 from codebatch.model.work.work_batch import NOTIFIED_EVENTS_DEFAULT, NotifySettings
 
-EVENTS = ("BATCH_TASK_COMPLETED", "BATCH_COMPLETED", "BATCH_DRAINED")
+EVENTS = ("BATCH_TASK_COMPLETED", "BATCH_TASK_FAILED", "BATCH_TASK_SKIPPED", "BATCH_COMPLETED", "BATCH_DRAINED")
 WAITING_COMMAND = "cat >>seen; test -e open || read word <gate"
 """A command that records an event, then waits on the pipe `gate` until the file `open` exists."""
 
@@ -99,7 +108,7 @@ def test_last_event_is_delivered_after_the_grace_period_and_others_are_counted(
     assert hook.delivered == ["t1", event_name(last)]
     assert notifier.problems == [
         "notify took longer than 0.1 s and was killed",
-        "notify: 2 of 4 events were not delivered, because the command takes too long",
+        "notify: 2 of 4 events were not delivered, because the command takes too long: 2 BATCH_TASK_COMPLETED",
     ]
 
 
@@ -113,7 +122,54 @@ def test_oldest_waiting_events_are_dropped_but_never_the_last(hook: Hook, monkey
         hook.release()
     notifier.close()
     assert hook.delivered == ["t1", "BATCH_COMPLETED", "t5", "t6"]
-    assert notifier.problems[1:] == ["notify: 3 of 7 events were not delivered, because the command takes too long"]
+    lost = "3 of 7 events were not delivered, because the command takes too long: 3 BATCH_TASK_COMPLETED"
+    assert notifier.problems[1:] == [f"notify: {lost}"]
+
+
+def failed_event(number: int) -> TaskFailed:
+    """Return an event of a task that failed."""
+    return TaskFailed(
+        cursor=f"b:1.{number}", seq=number, at="", batch_id="b", counts={}, task=f"f{number}", title="", round=1,
+        try_=1, tries_max=1,
+    )  # fmt: skip
+
+
+def skipped_event(number: int) -> TaskSkipped:
+    """Return an event of a task that was skipped."""
+    return TaskSkipped(
+        cursor=f"b:1.{number}", seq=number, at="", batch_id="b", counts={}, task=f"s{number}", title="", round=1,
+        try_=1, tries_max=1, reason="it needs x", cause="x",
+    )  # fmt: skip
+
+
+def test_failure_goes_before_waiting_successes(hook: Hook) -> None:
+    notifier = hook.notifier()
+    notifier.add(task_event(1))
+    with hook.holding_first_event():
+        for event in (task_event(2), skipped_event(3), failed_event(4), task_event(5), failed_event(6)):
+            notifier.add(event)
+        hook.release()
+    notifier.close()
+    assert hook.delivered == ["t1", "f4", "f6", "s3", "t2", "t5"]
+
+
+def test_success_is_dropped_before_a_failure(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications, "WAITING_EVENTS_MAX", 2)
+    notifier = hook.notifier()
+    notifier.add(task_event(1))
+    with hook.holding_first_event():
+        for event in (failed_event(2), task_event(3), task_event(4), skipped_event(5), failed_event(6)):
+            notifier.add(event)
+        hook.release()
+    notifier.close()
+    assert hook.delivered == ["t1", "f2", "f6"]
+    assert "3 of 6 events were not delivered" in notifier.problems[1]
+    assert notifier.problems[1].endswith(": 2 BATCH_TASK_COMPLETED, 1 BATCH_TASK_SKIPPED")
+
+
+def test_work_that_is_not_recorded_is_as_urgent_as_a_failure() -> None:
+    partial = replace(task_event(1), unrecorded=1)
+    assert event_urgency(partial) == event_urgency(failed_event(1)) < event_urgency(task_event(1))
 
 
 def test_invalid_notify_command_is_reported(hook: Hook) -> None:

@@ -4,7 +4,8 @@ A thread runs the command for one event at a time. If the command hangs, it is k
 retried, so a failing command does no harm.
 
 The last event, for the end of the batch or of its coordinator, is delivered before all waiting events. Its delivery is
-always tried. Undelivered events are counted.
+always tried. Failures are delivered before other events, and other events are dropped first. Undelivered events are
+counted by name.
 """
 
 from __future__ import annotations
@@ -15,21 +16,35 @@ import signal
 import subprocess
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from codebatch.model.text.quantities import count_text
+from codebatch.model.work import event as events
 from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, event_name
 from codebatch.model.work.work_batch import NotifySettings
 
 WAITING_EVENTS_MAX = 1000
-"""Maximum number of waiting events. If there are more, the oldest are dropped.
+"""Maximum number of waiting events. If there are more, the oldest of the least urgent are dropped.
 
 The last events of coordinators are not counted or dropped.
 """
+_LAST = 0
+_URGENT = (
+    (events.TaskFailed, events.TaskBlocked),
+    (
+        events.TaskInterrupted,
+        events.TaskSkipped,
+        events.TaskCancelled,
+        events.TaskStopped,
+        events.TaskRetrying,
+        events.BatchStopped,
+    ),
+)
+"""Kinds of events that are delivered before all others, the most urgent first."""
 _GRACE_SECONDS = 1.0
 """Time in seconds that is added to the time limit of the command. It suffices to reap a killed command."""
 
@@ -46,11 +61,12 @@ class Notifier:
         self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
         # The lock of this condition guards all attributes below.
         self._condition = threading.Condition()
-        self._waiting: deque[BatchEvent] = deque()
-        self._last_event: deque[BatchEvent] = deque()
+        self._waiting: tuple[deque[BatchEvent], ...] = tuple(deque() for _ in range(len(_URGENT) + 2))
+        """The waiting events by urgency."""
         self._last_untried = 0
         self._deadline: float | None = None
-        self._wanted_count = self._lost_count = 0
+        self._wanted_count = 0
+        self._lost: Counter[str] = Counter()
         self._problem: str | None = None
 
     @property
@@ -58,9 +74,10 @@ class Notifier:
         """Problems for people: the first failure, and the number of undelivered events."""
         with self._condition:
             problems = [] if self._problem is None else [self._problem]
-            if self._lost_count:
-                lost = f"{self._lost_count:,} of {count_text(self._wanted_count, 'event')} were not delivered"
-                problems.append(f"notify: {lost}, because the command takes too long")
+            if self._lost:
+                lost = f"{self._lost.total():,} of {count_text(self._wanted_count, 'event')} were not delivered"
+                names = ", ".join(f"{count:,} {name}" for name, count in sorted(self._lost.items()))
+                problems.append(f"notify: {lost}, because the command takes too long: {names}")
             return problems
 
     def begin(self) -> None:
@@ -76,14 +93,13 @@ class Notifier:
             return
         with self._condition:
             self._wanted_count += 1
-            if isinstance(event, BatchEnded | BatchDrained):
-                self._last_event.append(event)
+            urgency = event_urgency(event)
+            self._waiting[urgency].append(event)
+            if urgency == _LAST:
                 self._last_untried += 1
-            else:
-                self._waiting.append(event)
-                if len(self._waiting) > WAITING_EVENTS_MAX:
-                    self._waiting.popleft()
-                    self._lost_count += 1
+            elif sum(map(len, self._waiting[_LAST + 1 :])) > WAITING_EVENTS_MAX:
+                dropped = next(queue for queue in reversed(self._waiting) if queue).popleft()
+                self._lost[event_name(dropped)] += 1
             self._condition.notify_all()
 
     def close(self) -> None:
@@ -101,9 +117,9 @@ class Notifier:
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
         with self._condition:
-            self._lost_count += len(self._waiting) + len(self._last_event)
-            self._waiting.clear()
-            self._last_event.clear()
+            for queue in self._waiting:
+                self._lost.update(map(event_name, queue))
+                queue.clear()
 
     def _deliver_all(self) -> None:
         while (event := self._next_event()) is not None:
@@ -125,11 +141,10 @@ class Notifier:
         time is over.
         """
         with self._condition:
-            self._condition.wait_for(lambda: self._last_event or self._waiting or self._deadline is not None)
-            if self._last_event:
-                return self._last_event.popleft()
+            self._condition.wait_for(lambda: any(self._waiting) or self._deadline is not None)
             is_late = self._deadline is not None and time.monotonic() >= self._deadline
-            return None if is_late or not self._waiting else self._waiting.popleft()
+            queues = self._waiting[: _LAST + 1] if is_late else self._waiting
+            return next((queue.popleft() for queue in queues if queue), None)
 
     def _deliver_event(self, event: BatchEvent) -> None:
         run = self._notify_settings.command
@@ -155,3 +170,13 @@ class Notifier:
     def _record_problem(self, problem: str) -> None:
         with self._condition:
             self._problem = self._problem or problem
+
+
+def event_urgency(event: BatchEvent) -> int:
+    """Return the place of an event among waiting events: 0 for last events, the highest for the least urgent."""
+    if isinstance(event, BatchEnded | BatchDrained):
+        return _LAST
+    if isinstance(event, events.TaskCompleted) and event.unrecorded:  # Work of the task may be lost.
+        return _LAST + 1
+    levels = range(_LAST + 1, _LAST + 1 + len(_URGENT))
+    return next((level for level, kinds in zip(levels, _URGENT, strict=True) if isinstance(event, kinds)), levels.stop)
