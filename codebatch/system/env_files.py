@@ -1,7 +1,7 @@
 """Reading of env files: files such as `.env` that define variables (SPEC.md "Work files").
 
-Their syntax is that of python-dotenv and Docker Compose. python-dotenv parses the lines. Its expansion of variables is
-not used, because it replaces an unset variable by an empty text, and expands variables in single quotes.
+Their syntax is that of Docker Compose. python-dotenv parses the lines. Its expansion of variables is not used, because
+it replaces an unset variable by an empty text, expands variables in single quotes, and does not know `$NAME`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from codebatch.model.work.variables import VariableError, expand_variables
+from codebatch.model.work.variables import VariableError, interpolate
 from codebatch.system.files.regular_files import read_regular
 
 ENV_FILE_BYTES_MAX = 1 << 20
@@ -50,7 +50,7 @@ def read_env_file(path: Path, name: str, scope: Mapping[str, str], *, is_require
             variables[line.key] = line.value
         else:
             try:
-                variables[line.key] = expand_variables(line.value, {**scope, **variables})
+                variables[line.key] = interpolate(line.value, {**scope, **variables})
             except VariableError as error:
                 raise EnvFileError(f"{place}: {error}") from error
     return variables

@@ -1,4 +1,7 @@
-"""Variables in values of `env` and of env files: `${NAME}` and `${NAME:-default}` (SPEC.md "Work files")."""
+"""Variables in values of `env` and of env files (SPEC.md "Work files").
+
+In `env`, only `${NAME}` and `${NAME:-default}` are references. In env files, all references of Docker Compose are.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ _NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
 _VARIABLE_REFERENCE = re.compile(rf"\$\$\{{|\$\{{({_NAME_PATTERN})(?::-([^{{}}]*))?\}}|\$\{{")
 _WHOLE_VALUE_VARIABLE = re.compile(rf"\$({_NAME_PATTERN})\Z")
 _BARE_VARIABLE = re.compile(rf"(?<!\$)\$({_NAME_PATTERN})")
+_NAME = re.compile(_NAME_PATTERN)
+_OPERATOR = re.compile(r":?[-?+]")
+_TEXT = re.compile(r"[^$}]+")
+_NESTED_MAX = 20
 
 
 class VariableError(ValueError):
@@ -57,3 +64,63 @@ def _lookup_value(name: str, default: str | None, scope: Mapping[str, str]) -> s
     if value is None and default is None:
         raise VariableError(f"${{{name}}} is not set")
     return value or default or ""  # The default also replaces an empty value, as in a shell.
+
+
+def interpolate(text: str, scope: Mapping[str, str]) -> str:
+    """Return a value of an env file with the values of its variables, as Docker Compose writes references.
+
+    These are `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:?message}` and `${NAME:+other}`. Without `:`, an empty
+    value counts as set. The texts may have references too. `$$` becomes `$`. The values are not expanded again.
+
+    Raises VariableError, also for a variable that is not set and has no default.
+    """
+    return _interpolate(text, 0, scope, depth=0)[0]
+
+
+def _interpolate(text: str, at: int, scope: Mapping[str, str] | None, *, depth: int) -> tuple[str, int]:
+    """Expand a text from a position, in braces up to the closing one. Return the result and the position after it.
+
+    If `scope` is None, no variable is looked up.
+    """
+    pieces: list[str] = []
+    while at < len(text):
+        if text[at] == "}" and depth:
+            return "".join(pieces), at + 1
+        if text.startswith("${", at):
+            piece, at = _expand_braces(text, at + 2, scope, depth=depth + 1)
+        elif text.startswith("$$", at):
+            piece, at = "$", at + 2
+        elif text[at] == "$" and (name := _NAME.match(text, at + 1)) is not None:
+            piece, at = "" if scope is None else _lookup_value(name[0], None, scope), name.end()
+        else:
+            match = _TEXT.match(text, at)
+            piece = match[0] if match is not None else text[at]
+            at += len(piece)
+        pieces.append(piece)
+    if depth:
+        raise VariableError("${ without }")
+    return "".join(pieces), at
+
+
+def _expand_braces(text: str, at: int, scope: Mapping[str, str] | None, *, depth: int) -> tuple[str, int]:
+    """Expand a reference whose name is at a position. Return the result and the position after the closing brace."""
+    name = _NAME.match(text, at)
+    if name is None or depth > _NESTED_MAX:
+        raise VariableError("${ without a name and }" if name is None else f"more than {_NESTED_MAX} nested references")
+    if text.startswith("}", name.end()):
+        return "" if scope is None else _lookup_value(name[0], None, scope), name.end() + 1
+    operator = _OPERATOR.match(text, name.end())
+    if operator is None:
+        raise VariableError(f"${{{name[0]} is not followed by }}, :-, :? or :+")
+    kind = operator[0][-1]
+    if scope is None:
+        return _interpolate(text, operator.end(), None, depth=depth)
+    value = scope.get(name[0])
+    is_set = bool(value) if operator[0].startswith(":") else value is not None
+    is_word_used = is_set == (kind == "+")
+    word, at = _interpolate(text, operator.end(), scope if is_word_used else None, depth=depth)
+    if kind == "?" and not is_set:
+        raise VariableError(f"{name[0]}: {word or 'it is not set'}")
+    if is_word_used:
+        return word, at
+    return "" if kind == "+" else value or "", at

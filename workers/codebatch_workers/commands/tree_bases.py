@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from codebatch.errors import StoreError
+from codebatch.git.ancestry import Repository
 from codebatch.git.linked_trees import (
     BLOCK_BYTES,
     CommitTree,
@@ -120,7 +121,14 @@ class CommitBase:
                 with self._trees.locking_repository():
                     register_linked_tree(git, repository, path, self._settings.base, may_continue)
                 break
-            except GitError:  # A command of the user may change the work trees of the repository at the same time.
+            except GitError as error:
+                if Repository(git, repository).find(self._settings.base) is None:
+                    raise TreeNotMade(
+                        f"commit {self._settings.base[:12]} is not in {display_path(repository)} any more, for example "
+                        "after an amended commit and `git gc`; fetch it, or make a new batch with: codebatch work run",
+                        is_final=True,
+                    ) from error
+                # A command of the user may change the work trees of the repository at the same time.
                 if attempt == _GIT_ATTEMPTS_MAX or not may_continue():
                     raise
         fill_linked_tree(git, path, may_continue)
