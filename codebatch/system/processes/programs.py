@@ -16,6 +16,7 @@ from typing import IO
 
 from codebatch.model.program_call import ProgramCall, ProgramEnd, ProgramFailed
 from codebatch.system.clock import running_ns
+from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.process_timer import ProcessTimer
 from codebatch.system.processes.processes import has_ended
 
@@ -33,7 +34,12 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
     """
     end = run_program(
         ProgramCall(
-            arguments=arguments, directory=str(directory), input=data, seconds_max=seconds, output_bytes_max=bytes_max
+            arguments=arguments,
+            directory=str(directory),
+            environment=original_environment(),
+            input=data,
+            seconds_max=seconds,
+            output_bytes_max=bytes_max,
         )
     )
     if end.exit_status:
