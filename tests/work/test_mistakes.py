@@ -28,6 +28,13 @@ LONG = "work.toml: [tasks.a] makes an argument or variable of"
 
 MISTAKES = [
     ("strategi = 'serial'\n" + A, "work.toml: unknown setting 'strategi'", "did you mean 'strategy'?"),
+    ("build.run = 'x'\n" + A, "work.toml: unknown setting 'build'", "tasks belong below `tasks`: [tasks.build]"),
+    ("[build]\nneeds = ['a']\n" + A, "work.toml: unknown setting 'build'", "tasks belong below `tasks`: [tasks.build]"),
+    ("[jobs.a]\nrun = 'x'\n" + A, "work.toml: unknown setting 'jobs'", "did you mean 'tasks'?"),
+    ("retries = 2\n" + A, "work.toml: unknown setting 'retries'",
+     "set 'retries' in a task, [tasks.NAME], or for all tasks in [defaults]"),
+    ("needs = []\n" + A, "work.toml: unknown setting 'needs'", "set 'needs' in a task: [tasks.NAME]"),
+    ("x.y = 2\n" + A, "work.toml: unknown setting 'x'", "one of: strategy"),
     (A + "retry = 2", "work.toml: [tasks.a]: unknown setting 'retry'", "did you mean 'retries'?"),
     (A + "depends_on = ['b']", "work.toml: [tasks.a]: unknown setting 'depends_on'", "did you mean 'needs'?"),
     (A + "cmd = 'x'", "work.toml: [tasks.a]: unknown setting 'cmd'", "did you mean 'run'?"),

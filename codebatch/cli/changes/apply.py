@@ -147,7 +147,7 @@ def apply(
         return print_branch(context, question, options, branch_options)
 
     def report_root(place: bytes) -> None:
-        context.report(f"{'checking files in' if is_dry else 'writing to'} {display_path(place)}")
+        context.note(f"{'checking files in' if is_dry else 'writing to'} {display_path(place)}")
 
     applied = apply_changes(question, options, report_root)
     answer = _make_answer(question.batch.id, applied, options)

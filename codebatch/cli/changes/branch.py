@@ -86,7 +86,7 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
     """Make a branch of the changes of a batch, print the answer, and return the exit status."""
 
     def report_root(place: bytes) -> None:
-        context.report(f"repository: {display_path(place)}")
+        context.note(f"repository: {display_path(place)}")
 
     chosen, made = apply_to_branch(question, options, branch, report_root)
     answer = BranchAnswer(

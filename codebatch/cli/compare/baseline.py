@@ -60,7 +60,10 @@ def baseline_create(context: CommandContext, file: Path, batch_reference: str | 
     answer = create_baseline(batch, file)
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.result}
     status = emit_document(
-        context, answer, document, [f"{_displayed_file(file)}: {count_text(answer.result, 'finding')}"]
+        context,
+        answer,
+        document,
+        context.unless_quiet([f"{_displayed_file(file)}: {count_text(answer.result, 'finding')}"]),
     )
     context.note(
         f"to let git merge baselines, add this line to .gitattributes: {_displayed_file(Path(file.name))} merge=union"
@@ -84,9 +87,8 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
     counts = {"removed": update.removed, "moved": update.moved, "added": update.added}
     changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number) or "unchanged"
-    status = emit_document(
-        context, answer, document, [f"{_displayed_file(file)}: {count_text(update.findings, 'finding')}, {changes}"]
-    )
+    line = f"{_displayed_file(file)}: {count_text(update.findings, 'finding')}, {changes}"
+    status = emit_document(context, answer, document, context.unless_quiet([line]))
     if update.not_comparable:
         context.note(
             f"not removed: {count_text(update.not_comparable, 'finding')}, "

@@ -169,6 +169,10 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
             self.notes_shown.add(text)
             self.note(text)
 
+    def unless_quiet(self, lines: Iterable[str]) -> Iterable[str]:
+        """Return lines that only confirm what a command did, or nothing if `-q` was given."""
+        return () if self.quiet else lines
+
     def detail(self, text: str) -> None:
         """Print a note if `-v` was given."""
         if self.verbose:

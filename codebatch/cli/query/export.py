@@ -155,7 +155,8 @@ def _answer_export(
     size = len(exported.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
     lines = [f"{output}: {count_text(exported.count, noun)}, {human_bytes(size)}"]
-    return emit_document(context, answer, {**document, "count": exported.count, "excluded": exported.excluded}, lines)
+    document |= {"count": exported.count, "excluded": exported.excluded}
+    return emit_document(context, answer, document, context.unless_quiet(lines))
 
 
 def _refuse_combinations(

@@ -76,7 +76,7 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
     size = len(answer.result)
     document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}
     link = "" if is_null_device(target) else f"; open it: file://{quote(os.fsencode(target))}"
-    return emit_document(context, answer, document, [f"{output}: {human_bytes(size)}{link}"])
+    return emit_document(context, answer, document, context.unless_quiet([f"{output}: {human_bytes(size)}{link}"]))
 
 
 def _refuse_other_file(target: Path) -> None:

@@ -238,7 +238,8 @@ def new(context: CommandContext, rule_id: str, language: str | None) -> None:
     from codebatch.operations.project.scaffolding import scaffold_rule
 
     created = scaffold_rule(Path.cwd(), rule_id, language)
-    context.print(created, [f"{created.file}:", *(f"  {line}" for line in created.text.splitlines())])
+    lines = [f"{created.file}:", *(f"  {line}" for line in created.text.splitlines())]
+    context.print(created, context.unless_quiet(lines))
     context.note("test its examples with: codebatch rules test")
     context.note("run it on the project with: codebatch run")
 

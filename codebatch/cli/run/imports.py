@@ -115,7 +115,8 @@ def import_(
         action=imported.action,
     )
     done = "" if imported.action == "new" else " (up to date, nothing to do)"
-    context.print(answer, [f"{count_text(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
+    line = f"{count_text(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"
+    context.print(answer, context.unless_quiet([line]))
     if imported.shortfall is not None:
         raise imported.shortfall
     if imported.findings:

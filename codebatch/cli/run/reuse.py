@@ -191,7 +191,7 @@ def _trust_key(context: CommandContext, key: str) -> int:
     store = context.store_place.open()
     with store.writing():
         trusted = trust_key(store, key)
-    context.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
+    context.print(trusted, context.unless_quiet([f"reused again: {trusted.task} {trusted.key}"]), name="verify-trust")
     return 0
 
 

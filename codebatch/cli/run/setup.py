@@ -45,7 +45,7 @@ def init(context: CommandContext, path: Path | None) -> None:
     store, is_new = create_store(context.files or RealFiles(), chosen, is_named=is_named)
     context.print(
         InitAnswer(store=str(store.root), id=store.id, created=is_new),
-        [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
+        context.unless_quiet([f"{'initialized' if is_new else 'already a store:'} {store.root}"]),
     )
     if is_new and place_note:
         context.note(place_note)

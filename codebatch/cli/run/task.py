@@ -203,6 +203,6 @@ def new(context: CommandContext, name: str, tool: str | None, is_change: bool, i
     else:
         created = scaffold_command_task(start, name, tool)
     named = (f"{created.configuration}:", *(f"  {line}" for line in created.text.splitlines()))
-    context.print(created, [*filter(None, (created.file, created.test)), *named])
+    context.print(created, context.unless_quiet([*filter(None, (created.file, created.test)), *named]))
     context.note(f"try it on a file with: codebatch task try {name} FILE")
     context.note("run it on all files with: codebatch run")

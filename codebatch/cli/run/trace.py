@@ -50,4 +50,5 @@ def trace(context: CommandContext, batch_reference: str | None, output: str) -> 
     data = make_trace(store, batch)
     write_target(target, data)
     written = TraceAnswer(batch_id=batch.id, path=output, bytes=len(data))
-    context.print(written, [f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"])
+    line = f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"
+    context.print(written, context.unless_quiet([line]))

@@ -89,7 +89,7 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool, removes_unapplie
     ]
     refused = [f"refused   {each.name}: {each.reason}" for each in collected.unremoved]
     lines = [*removed, *kept, *refused, collection_line(collected, is_dry=is_dry)]
-    context.print(GcAnswer(dry_run=is_dry, **asdict(collected)), lines)
+    context.print(GcAnswer(dry_run=is_dry, **asdict(collected)), lines if is_dry else context.unless_quiet(lines))
     if collected.unapplied:
         context.note("to remove these batches too: codebatch gc --unapplied")
     if collected.unremoved:
@@ -108,7 +108,7 @@ def pin(context: CommandContext, reference: str) -> None:
     store = context.store_place.open()
     with store.writing():
         pinned_id = pins.pin_reference(store, reference, context.note)
-    context.print(PinAnswer(pinned=pinned_id), [f"pinned {pinned_id}"])
+    context.print(PinAnswer(pinned=pinned_id), context.unless_quiet([f"pinned {pinned_id}"]))
 
 
 @command()
@@ -122,7 +122,7 @@ def unpin(context: CommandContext, reference: str) -> None:
     store = context.store_place.open()
     with store.writing():
         unpinned_id = pins.unpin_reference(store, reference, context.note)
-    context.print(UnpinAnswer(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
+    context.print(UnpinAnswer(unpinned=unpinned_id), context.unless_quiet([f"unpinned {unpinned_id}"]))
 
 
 @command("store-stats")

@@ -35,7 +35,8 @@ def index_build(context: CommandContext, batch_reference: str | None, rebuilds: 
     answer = build(store, batch, rebuilds=rebuilds, note=context.report) if is_made else None
     if answer is None or is_verifying:
         answer = verify_index(store, batch, context.report)
-    context.print(answer, _index_lines(answer, is_verifying=is_verifying))
+    lines = _index_lines(answer, is_verifying=is_verifying)
+    context.print(answer, lines if is_verifying else context.unless_quiet(lines))
 
 
 @click.group(cls=CommandGroup)

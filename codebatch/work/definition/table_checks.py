@@ -196,10 +196,23 @@ class TableChecker:
             known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
             equivalent = _KEYS_OF_OTHER_PROGRAMS.get(key)
             message = f"{place}: unknown setting {key!r}"
-            if equivalent in known:
+            if kind == "settings" and (hint := self._task_hint(key, value)):
+                self._problems.add(message, hint)
+            elif equivalent in known:
                 self._problems.add(message, f"did you mean {equivalent!r}?")
             else:
                 self._problems.add(message, lambda: did_you_mean_text(key, known))
+
+    def _task_hint(self, key: str, value: object) -> str:
+        """Return a hint for a task, or a setting of tasks, at the top level of a file. Empty for anything else."""
+        if isinstance(value, dict):
+            if not self._fields["task"].keys().isdisjoint(value):
+                return f"tasks belong below `tasks`: [tasks.{key}]"
+            has_tasks = any(isinstance(each, dict) and self._task_hint(key, each) for each in value.values())
+            return "did you mean 'tasks'?" if has_tasks else ""
+        if key in self._fields["defaults"]:
+            return f"set {key!r} in a task, [tasks.NAME], or for all tasks in [defaults]"
+        return f"set {key!r} in a task: [tasks.NAME]" if key in self._fields["task"] else ""
 
     def check_environment(self, place: TableLocation, env: Mapping[str, str]) -> None:
         """Report invalid names of variables, and values with undefined variables or placeholders."""
