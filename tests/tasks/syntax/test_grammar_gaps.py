@@ -125,6 +125,14 @@ GAPS = [
     ("a.rb", 'def a = raise "b"\ndef c = d "e", :f\ndef g; end\n', ["a", "c", "g"]),
     ("a.rb", "A = { :$: => 1, :$\x27 => 2 }\ndef f; end\n", ["A", "f"]),
     ("a.rb", "class É; end\nmodule Ж; end\n", ["É", "Ж"]),
+    ("a.rb", "def a(b, c)\n  b<<c\nend\n", ["a"]),
+    ("a.rb", "def self; end\ndef self(a); end\n", ["self", "self"]),
+    ("a.rb", "A = -> b: { c }\nB = -> d=e() { f }\n", ["A", "B", "e"]),
+    ("a.rb", "A = { :$= => 1, :$; => 2, :$, => 3, :$/ => 4 }\ndef f; end\n", ["A", "f"]),
+    ("a.php", "<?php\n$a = clone $b ??= f();\n$c = clone $d = clone $e = g();\n", ["f", "g"]),
+    ("a.rs", "struct A<B:, C: /* d */> { e: B }\n", ["A", "e"]),
+    ("a.rs", "fn f() { g(0\u2028, 1); }\n", ["f", "g"]),
+    ("a.go", "package a\n\nfunc f() { g((make)([]int, 0), (new)(int)) }\n", ["a", "f", "g", "make", "new"]),
     # TOML: blanks after a backslash, and TOML 1.1.
     ("a.toml", 'a = """b\\ \t\n  c"""\n', []),
     ("a.toml", 'a = """b\\  \r\n  c"""\r\n', []),
@@ -176,6 +184,11 @@ WRONG = [
     ("a.rb", "def a = raise (b\ndef c; end\n"),
     ("a.rb", "class A\n  def a = raise b)\nend\n"),
     ("a.rb", "A = { :$' => 1\n"),
+    ("a.rb", "def a(b)\n  b<<\nend\n"),
+    ("a.rb", "A = -> b: { c\n"),
+    ("a.php", "<?php\n$a = clone $b = ;\n"),
+    ("a.rs", "struct A<B: C {}\n"),
+    ("a.go", "package a\n\nfunc f() { g((make)([]int, 0) }\n"),
 ]
 
 

@@ -103,6 +103,9 @@ RUST_GAPS: tuple[GapFinder, ...] = (
         rb"\w(::<[^<>;{}()]*>)(?=\s*\{)",
         rb"[<,]\s*(-)(?=\s*\d)",
         rb"(,)(?=\s*\|)",
+        # Parameters without bounds, as in `S<A:>`, and white space beyond ASCII.
+        rb"[<,]\s*'?\w+\s*(:)(?=\s*(?:/\*[^*]*\*/\s*)?[,>])",
+        rb"(\xe2\x80[\x8e\x8f\xa8\xa9]|\xc2\x85)",
         rb"(\.\.)(?=\s*\})",
         rb"(<\s*>)",
         # `struct A where B: C;`
@@ -167,7 +170,11 @@ JAVA_GAPS: tuple[GapFinder, ...] = (
 # -- Go ---------------------------------------------------------------------------------------------------------------
 
 # The argument of `new` can also be a value (Go 1.26).
-GO_GAPS: tuple[GapFinder, ...] = (make_gap(rb"\b(new)(?=\()", name_for),)
+GO_GAPS: tuple[GapFinder, ...] = (
+    make_gap(rb"\b(new)(?=\()", name_for),
+    # A built-in function in parentheses, before a type: `(make)([]int, 0)`.
+    make_gap(rb"(\()(?:make|new)(\))(?=\()", needs=(b"(make)", b"(new)")),
+)
 
 # -- Swift ------------------------------------------------------------------------------------------------------------
 

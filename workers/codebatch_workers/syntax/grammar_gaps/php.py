@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, make_gap, name_for
+from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, blanks_for, make_gap, name_for
 
 _CAST_TYPES = rb"array|binary|bool|boolean|double|float|int|integer|object|real|string|unset"
 _TYPE_WORDS = rb"array|bool|callable|false|float|int|iterable|mixed|never|null|object|string|true|void"
@@ -34,6 +34,8 @@ PHP_GAPS: tuple[GapFinder, ...] = (
         re.IGNORECASE,
         needs=(b"as", b"AS"),
     ),
+    # A clone of an assigned value: `clone $a ??= b()`.
+    make_gap(rb"\b(clone)(?=\s+\$\w+(?:->\w+)*\s*(?:\?\?)?=(?!=))", blanks_for, needs=(b"clone",)),
     # A final promoted parameter (PHP 8.5).
     make_gap(rb"[(,]\s*(final)(?=\s+(?:private|protected|public|readonly)\b)", needs=(b"final",)),
     # A constant named like a type: `const TRUE = 1`.

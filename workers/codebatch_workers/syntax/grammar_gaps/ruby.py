@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, Replacement, blanks_for, make_gap
+from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, Replacement, blanks_for, make_gap, name_for
 
 # The start of a heredoc: `<<~A`, `<<-"A"`, or `<<A` without an operand before it.
 _HEREDOC_START = re.compile(rb"(?:<<[~-]|(?<=[ (,=])<<(?=[A-Z\"'`]))([\"'`]?)([A-Za-z_]\w*)\1")
@@ -20,6 +20,7 @@ _ENDLESS_METHOD_COMMAND = re.compile(
 _ARGUMENTS_END = re.compile(rb"[ \t](?=(?:if|rescue|unless|until|while)\b|#[ \t])")
 _QUOTED_TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _CONTINUED_LINE_END = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
+_LAMBDA_PARAMETERS = re.compile(rb"->([ \t])[\w*&][^{}\n]{0,200}?([ \t])(?=\{|do\b)")
 _STAND_IN_BYTES = bytes.maketrans(b",:&*", b"++  ")
 
 
@@ -109,6 +110,13 @@ def _command_replacements(utf8: bytes) -> Iterator[Replacement]:
                 yield Replacement(start + 1 + mark.start(), mark[0].translate(_STAND_IN_BYTES))
 
 
+def _lambda_replacements(utf8: bytes) -> Iterator[Replacement]:
+    """Yield replacements that put parentheses around the parameters in `-> a: { }` and `-> a=b() { }`."""
+    for match in _LAMBDA_PARAMETERS.finditer(utf8) if b"->" in utf8 else ():
+        yield Replacement(match.start(1), b"(")
+        yield Replacement(match.start(2), b")")
+
+
 RUBY_GAPS: tuple[GapFinder, ...] = (
     _command_replacements,
     # Anonymous arguments, with the closing parenthesis on another line: `f(a, &\n)`. The parenthesis moves to the line
@@ -119,7 +127,11 @@ RUBY_GAPS: tuple[GapFinder, ...] = (
         needs=(b"&", b"*"),
     ),
     # Symbols of special variables: `:$'`.
-    make_gap(rb":\$([:'\"])", lambda _: b"_", needs=(b":$",)),
+    make_gap(rb":\$([^\w\s])", lambda _: b"_", needs=(b":$",)),
+    # The operator in `a<<b`, which the grammar takes for the start of a heredoc.
+    make_gap(rb"[\w\])}](<<)(?=[A-Za-z_])", lambda _: b"+ ", needs=(b"<<",)),
+    make_gap(rb"\bdef\s+(self)(?=\s*[;(=\n])", name_for, needs=(b"self",)),
+    _lambda_replacements,
     # Constants that begin with a non-ASCII letter: Latin, Greek or Cyrillic.
     make_gap(
         rb"(?<![\w\x80-\xff])(\xc3[\x80-\x9e]|\xce[\x91-\xa9]|\xd0[\x90-\xaf])",
