@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import time
 import tracemalloc
 from array import array
@@ -21,6 +22,7 @@ from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
 from codebatch_workers.duplicates import repeats
 from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.duplicates.fingerprints import LINES_MIN, make_fingerprints
+from codebatch_workers.duplicates.import_statements import import_spans
 from codebatch_workers.duplicates.repeats import REPEATED_BYTES_MIN, CodeText, RepeatedLines, maximal_repeats
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
@@ -323,6 +325,39 @@ def test_lines_between_imports_are_compared() -> None:
 )
 def test_code_with_an_import_can_be_a_duplicate(path: str, line: str) -> None:
     assert list(fingerprinted([source(path, "".join(line.format(number) for number in range(40)))]))
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "remaining"),
+    [
+        ("a.c", "#ifdef A\n#if B\n#include <b.h>\n#endif\n#endif\nint x;\n", ["int x;"]),
+        ("a.c", "#ifdef A\n#include <a.h> /* b\n c */\n#elif B\n#endif\n", []),
+        ("a.c", "#ifdef A\n#include <a.h>\nint a;\n#endif\n", ["#ifdef A", "int a;", "#endif"]),
+        ("a.c", "#ifdef A\n#include <a.h>\n#define B\n#endif\n", ["#ifdef A", "#define B", "#endif"]),
+        ("a.c", "#ifdef A\n#include <a.h>\n#ifdef B\n#endif\n#endif\n", ["#ifdef A", "#ifdef B", "#endif", "#endif"]),
+        ("a.py", "import a; x = 1\n", ["x = 1"]),
+        (
+            "a.py",
+            "class A:\n    import b\n    def f(self):\n        import c\n",
+            ["class A:", "def f(self):", "import c"],
+        ),
+        ("a.rs", "fn f() {\n    use a::b;\n}\n", ["fn f() {", "use a::b;", "}"]),
+        ("a.rb", "x = require('a').b(1)\n", ["x = require('a').b(1)"]),
+    ],
+)
+def test_code_around_imports_remains(path: str, content: str, remaining: list[str]) -> None:
+    text = content.encode()
+    for start, end in reversed(import_spans(source(path, content))):
+        text = text[:start] + text[end:]
+    lines = [line.strip() for line in re.sub(rb"/\*[\s\S]*?\*/", b"", text).decode().split("\n")]
+    assert [line for line in lines if line] == remaining
+
+
+def test_tests_with_an_alternative_are_not_left_out() -> None:
+    """Code between `#ifdef UNIT_TEST` and `#endif` is a test, unless there is an `#else`."""
+    lines = "".join(f"int name_{number} = {number};\n" for number in range(12))
+    assert not list(fingerprinted([source("a.c", f"#ifdef UNIT_TEST\n{lines}#endif\n")]))
+    assert list(fingerprinted([source("a.c", f"#ifdef UNIT_TEST\n{lines}#else\nint x;\n#endif\n")]))
 
 
 def test_fingerprints_are_the_last_record_and_shared_by_equal_lines(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.protocols import BatchedFileTask, FileFailure
+from codebatch_workers.lint.python import ruff as ruff_module
 from codebatch_workers.lint.python.ruff import RuffError, RuffFinding, RuffRunner
 from codebatch_workers.lint.python.ruff_project import ProjectRuffRunner
 from tests.support.source_files import created, source
@@ -43,21 +44,31 @@ def test_failure_of_ruff_is_an_error(tmp_path: Path) -> None:
         RuffRunner(["NO1"], tmp_path).check([source("a.py", "import os\n")])
 
 
+@pytest.fixture
+def small_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of the larger stack that 100,000 brackets exceed, and 10,000 terms do not."""
+    monkeypatch.setattr(ruff_module, "_STACK_BYTES", 24 << 20)
+
+
+@pytest.mark.usefixtures("small_stack")
 @pytest.mark.parametrize("make", [partial(RuffRunner, ["F401"]), ProjectRuffRunner])
 def test_crash_of_ruff_concerns_only_the_file_that_causes_it(
     make: Callable[[Path], RuffRunner], tmp_path: Path
 ) -> None:
-    deep = source("c.py", "import os\nx = " + "[" * 2_000_000 + "]" * 2_000_000 + "\n")
+    deep = source("c.py", "import os\nx = " + "[" * 100_000 + "]" * 100_000 + "\n")
     sum_of_many = source("d.py", "import os\nx = " + "+".join(["1"] * 10_000) + "\n")
     files = [source("a.py", "import os\n"), source("b.py", "x = 1\n"), deep, sum_of_many, source("e.py", "import os\n")]
     ruff = make(tmp_path)
     found = [[finding.code for finding in answer if finding.code == "F401"] for answer in ruff.check(files)]
     assert found == [["F401"], [], [], ["F401"], ["F401"]]
     assert [ruff.is_uncheckable(file) for file in files] == [False, False, True, False, False]
+    ruff.check([source("f.py", "x = 1\n")])
+    assert not ruff.is_uncheckable(deep)
 
 
+@pytest.mark.usefixtures("small_stack")
 def test_lint_fails_only_for_the_file_on_which_ruff_crashes(tmp_path: Path) -> None:
-    deep = source("a.py", "x = " + "[" * 2_000_000 + "]" * 2_000_000 + "\n")
+    deep = source("a.py", "x = " + "[" * 100_000 + "]" * 100_000 + "\n")
     files = [source("b.py", "import os\n"), deep]
     parse, lint = created("parse", tmp_path), created("lint", tmp_path)
     assert isinstance(parse, BatchedFileTask)

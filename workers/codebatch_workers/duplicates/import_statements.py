@@ -34,6 +34,7 @@ _IMPORTING_CALL = re.compile(
 _END_OF_STATEMENT = re.compile(rb"[ \t]*;?")
 
 _C_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*([a-z_]+)(?:[^\\\n]|\\\r?\n|\\.)*", re.MULTILINE)
+_C_COMMENT_AFTER = re.compile(rb"(?<!/)/\*(?![^\n]*\*/)")
 _C_BLANKS = re.compile(rb"(?:\s|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*")
 _C_INCLUDES = frozenset((b"include", b"import", b"include_next"))
 _C_CONDITIONS = frozenset((b"if", b"ifdef", b"ifndef"))
@@ -121,7 +122,9 @@ def _iter_c_spans(utf8: bytes) -> Iterator[Span]:
     position = 0
     for match in _C_DIRECTIVE.finditer(utf8):
         blanks = _C_BLANKS.match(utf8, position)
-        position, name, span = match.end(), match[1], match.span()
+        # A comment after the directive can extend over more lines.
+        end = match.end() if (comment := _C_COMMENT_AFTER.search(match[0])) is None else match.start() + comment.start()
+        position, name, span = end, match[1], (match.start(), end)
         if opened and (blanks is None or blanks.end() < match.start()):
             opened[-1].has_other_code = True
         if name in _C_INCLUDES:
