@@ -40,6 +40,7 @@ from codebatch.plugins.command_inputs import read_command_inputs
 from codebatch.protocol.launch import program_environment
 from codebatch.system.files.regular_files import read_regular
 from codebatch.system.processes.environment import program_directories
+from codebatch.system.processes.processes import killing_orphans
 from codebatch.system.processes.programs import run_program
 
 VERSION_SECONDS_MAX = 10.0
@@ -103,7 +104,7 @@ def resolve_commands(locations: Mapping[str, CommandTaskLocation]) -> dict[str, 
         return {}
     from concurrent.futures import ThreadPoolExecutor  # Deferred: few commands need it.
 
-    with ThreadPoolExecutor(max_workers=len(locations)) as pool:
+    with killing_orphans(), ThreadPoolExecutor(max_workers=len(locations)) as pool:
         resolved = pool.map(_resolve_command, locations.keys(), locations.values())
         return dict(zip(locations, resolved, strict=True))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.program_call import ProgramCall, ProgramFailed
+from codebatch.system.processes.proc import child_pids
+from codebatch.system.processes.processes import OrphanReaper
 from codebatch.system.processes.programs import run_program, run_with_input
 
 
@@ -26,6 +30,35 @@ def test_orphaned_child_with_open_pipes_does_not_delay_the_end() -> None:
     began = time.monotonic()
     assert _filter("sleep 60 & echo done") == b"done\n"
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds processes that left their session")
+@pytest.mark.parametrize("start", ["setsid", "env -i setsid", "exec setsid sh -c 'setsid $0 $1 &'"])
+@pytest.mark.parametrize("end", ["exit 0", "exit 3", "kill -9 $$"])
+def test_process_that_left_the_session_is_killed(tmp_path: Path, start: str, end: str) -> None:
+    """The end of the FIFO shows that no process has it open any more."""
+    os.mkfifo(tmp_path / "held")
+    script = f"({start} sleep 600 >held 2>&1 &); echo x >held; {end}"
+    reader = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+    call = ProgramCall(arguments=("sh", "-c", script), directory=str(tmp_path), seconds_max=30, output_bytes_max=1)
+    before = _children()
+    run_program(call)
+    assert (os.read(reader, 9), os.read(reader, 9), _children()) == (b"x\n", b"", before)
+    os.close(reader)
+
+
+def _children() -> set[int]:
+    return set(child_pids(os.getpid()))
+
+
+def test_reaping_of_orphans_goes_on_after_a_program() -> None:
+    before, outer = _children(), OrphanReaper()
+    assert _filter("(setsid sleep 600 >/dev/null 2>&1 &); echo x") == b"x\n"
+    with subprocess.Popen(("sh", "-c", "(setsid sleep 600 >/dev/null 2>&1 & echo)"), stdout=subprocess.PIPE) as left:
+        left.communicate()
+    assert len(_children() - before) == 1
+    outer.kill_all()
+    assert _children() == before
 
 
 @pytest.mark.parametrize(

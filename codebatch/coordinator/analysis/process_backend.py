@@ -21,11 +21,13 @@ from codebatch.coordinator.processes.worker_backend import (
     WorkerHandle,
 )
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
+from codebatch.coordinator.work.stopped_workers import StoppedWorkerWatch, WatchedWorker
 from codebatch.errors import StoreError
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerSettings
 from codebatch.protocol.messages import MessageToWorker
 from codebatch.scheduling.events import WorkerId
+from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.work.requests import is_cancelled
@@ -73,6 +75,7 @@ class ProcessWorkerBackend:
         self._signals_seen = 0
         self._requests_looked_ns = 0
         self._is_cancelled = False
+        self._stopped = StoppedWorkerWatch(kills=False)
 
     @property
     def exit_status(self) -> int:
@@ -121,9 +124,18 @@ class ProcessWorkerBackend:
         events += self._read_requests()
         events += self._make_tick()
         self._guard.enforce_limits(self._workers.values())
+        self._continue_stopped()
         if not is_any:
             self._orphans.reap_ended([worker.process.pid for worker in self._workers.values()])
         return events
+
+    def _continue_stopped(self) -> None:
+        """Continue workers that their programs have stopped, so that they enforce the time limits of these programs."""
+        watched = (
+            WatchedWorker(worker.holder, worker.process.pid, self._batch.root / layout.HOLDERS / worker.holder)
+            for worker in self._workers.values()
+        )
+        self._stopped.check(self._running_ns(), watched)
 
     def step(self, worker: WorkerId) -> WorkerStep | None:
         return self._workers[worker].step() if worker in self._workers else None

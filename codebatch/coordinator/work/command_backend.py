@@ -78,6 +78,8 @@ class ProcessCommandBackend:
         """
         if self._helper is not None:
             self._helper.end()
+        if self._are_old_helpers_killed:  # A helper was started, and may have left processes behind.
+            kill_marked(HOLDER_VARIABLE, {self._settings.coordinator})
         for worker in self._channels.workers.values():
             worker.channel.close()
             os.close(worker.stderr)

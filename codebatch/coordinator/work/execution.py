@@ -17,7 +17,7 @@ from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Work
-from codebatch.protocol.launch import WorkerSettings
+from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerSettings
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.tree_inputs import kept_trees
 from codebatch.store.batches.batch_directory import BatchDir
@@ -30,6 +30,10 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
 from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.garbage_collector import collector_paused
+from codebatch.system.processes.memory import end_marked
+
+NOTIFY_LEFTOVER_SECONDS_MAX = 2.0
+"""Time at the end of a coordinator for processes that notification commands have left behind."""
 
 
 class WorkRunOutcome(NamedTuple):
@@ -126,12 +130,16 @@ def _running_notifier(work: Work, watcher: CommandWatcher | None) -> Iterator[No
         yield None
         return
     directory = Path(os.fsdecode(work.root))
-    notifier = Notifier(work.notify, directory=directory, environment=original_environment())
+    mark = new_holder_id()
+    environment = {**original_environment(), HOLDER_VARIABLE: mark}
+    notifier = Notifier(work.notify, directory=directory, environment=environment)
     notifier.begin()
     try:
         yield notifier
     finally:
         notifier.close()
+        # A command may deliver an event in a process that it leaves behind.
+        end_marked(HOLDER_VARIABLE, mark, min(work.notify.timeout_seconds, NOTIFY_LEFTOVER_SECONDS_MAX))
         if watcher is not None:
             for problem in notifier.problems:
                 watcher.on_warning(problem)

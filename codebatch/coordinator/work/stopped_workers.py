@@ -40,7 +40,9 @@ class WatchedWorker(NamedTuple):
 class StoppedWorkerWatch:
     """A watch over the workers of one coordinator, including adopted workers."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, kills: bool = True) -> None:
+        """Without `kills`, workers are only continued, because the coordinator has limits for their steps."""
+        self._kills = kills
         self._checked_ns = 0
         self._stopped_checks: dict[HolderId, int] = {}
         self._continued_counts: dict[HolderId, int] = {}
@@ -64,7 +66,7 @@ class StoppedWorkerWatch:
         stops = self._continued_counts[worker.holder] = self._continued_counts.get(worker.holder, 0) + (
             looks == 1 and not process_stat.is_traced
         )
-        if looks >= STOPPED_CHECKS_MAX or stops > CONTINUES_MAX:
+        if self._kills and (looks >= STOPPED_CHECKS_MAX or stops > CONTINUES_MAX):
             is_killed = kill_holder(worker.pid, worker.file)
             return StoppedWorker(worker.holder, worker.pid, process_stat.is_traced, is_killed) if is_killed else None
         if process_stat.is_traced or not proc.has_file_open(worker.pid, worker.file):

@@ -20,7 +20,7 @@ import msgspec
 
 from codebatch.system.files.os_errors import translating_start_errors
 from codebatch.system.processes.process_timer import ProcessTimer
-from codebatch.system.processes.processes import describe_end, die_with_parent, is_dead_child
+from codebatch.system.processes.processes import describe_end, die_with_parent, is_dead_child, killing_orphans
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -89,13 +89,14 @@ def call_isolated(
 
     The fork ends at the end of the `with`. Yield an iterator over the results. `answer` is the type of a result, which
     msgspec must be able to encode. `seconds` is the time limit of each call. After the first failure there are no more
-    results. All processes that the code starts end with the fork, unless they leave its session.
+    results. All processes that the code starts end with the fork, in the main thread also if they leave its session.
     """
-    fork = WorkerFork(function, arguments, is_isolated=True)
-    try:
-        yield _iter_decoded(fork, len(arguments), answer, seconds)
-    finally:
-        fork.end_fork()
+    with killing_orphans():
+        fork = WorkerFork(function, arguments, is_isolated=True)
+        try:
+            yield _iter_decoded(fork, len(arguments), answer, seconds)
+        finally:
+            fork.end_fork()
 
 
 def _iter_decoded(fork: WorkerFork[A], count: int, answer: type[T], seconds: float) -> Iterator[T | ForkFailure]:

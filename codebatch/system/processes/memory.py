@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from codebatch.system.processes import proc
 
 if TYPE_CHECKING:
     from psutil import Process
+
+_POLL_SECONDS = 0.1
 
 
 def available_memory() -> int:
@@ -82,6 +85,20 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
                 process.kill()
                 killed += 1
     return killed
+
+
+def end_marked(variable: str, value: str, seconds: float) -> None:
+    """Wait at most `seconds` until no process of this user has a mark, then kill those that have it (Linux).
+
+    On other systems, they are killed at once.
+    """
+    mark = (variable.encode(), value.encode())
+    deadline = time.monotonic() + seconds
+    while sys.platform == "linux" and time.monotonic() < deadline:
+        if not any(mark in proc.process_environment(pid) for pid in proc.list_pids()):
+            return
+        time.sleep(_POLL_SECONDS)
+    kill_marked(variable, {value})
 
 
 def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from codebatch.system.files.os_errors import translating_start_errors
@@ -19,6 +19,7 @@ from codebatch.system.processes.proc import has_file_open
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
 _CLOSE_RANGE_CLOEXEC = 4
 _GENERATIONS_MAX = 100
 REAP_SECONDS = 5.0
@@ -52,6 +53,7 @@ class OrphanReaper:
     def __init__(self) -> None:
         self._is_main_thread = threading.current_thread() is threading.main_thread()
         self._earlier_children = _child_pids()
+        self._was_subreaper = _is_subreaper()
         if self._is_main_thread:
             set_subreaper(True)
 
@@ -62,12 +64,12 @@ class OrphanReaper:
                 os.waitpid(pid, os.WNOHANG)
 
     def kill_all(self) -> None:
-        """Kill all orphans, and the orphans that a killed orphan leaves. Then stop adopting orphans.
+        """Kill all orphans, and the orphans that a killed orphan leaves. Then adopt orphans only if this was so before.
 
         When this is called, no child may be alive that is not an orphan.
         """
         self._kill_orphans()
-        if self._is_main_thread:
+        if self._is_main_thread and not self._was_subreaper:
             set_subreaper(False)
 
     def _orphan_pids(self) -> set[int]:
@@ -84,10 +86,33 @@ class OrphanReaper:
                     os.waitpid(pid, 0)
 
 
+@contextlib.contextmanager
+def killing_orphans() -> Iterator[None]:
+    """At the end of the `with`, kill all processes that programs started inside of it have left behind.
+
+    They are found as by OrphanReaper. So processes that this process itself starts inside must have ended, and in other
+    threads than the main one none are found.
+    """
+    orphans = OrphanReaper()
+    try:
+        yield
+    finally:
+        orphans.kill_all()
+
+
 def set_subreaper(is_enabled: bool) -> None:
     """Make this process the parent of its orphaned descendants, or stop doing so (prctl(2), Linux)."""
     if sys.platform == "linux":
         _load_libc().prctl(_PR_SET_CHILD_SUBREAPER, int(is_enabled), 0, 0, 0)
+
+
+def _is_subreaper() -> bool:
+    """Return whether this process is the parent of its orphaned descendants."""
+    if sys.platform != "linux":
+        return False
+    state = ctypes.c_int()
+    _load_libc().prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(state), 0, 0, 0)
+    return state.value != 0
 
 
 def close_descriptors_on_exec() -> None:

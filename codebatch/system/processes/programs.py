@@ -18,7 +18,7 @@ from codebatch.model.program_call import ProgramCall, ProgramEnd, ProgramFailed
 from codebatch.system.clock import running_ns
 from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.process_timer import ProcessTimer
-from codebatch.system.processes.processes import has_ended
+from codebatch.system.processes.processes import has_ended, killing_orphans
 
 _PIECE_BYTES = 1 << 16
 _TAIL_BYTES = 4_000
@@ -54,8 +54,14 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
 def run_program(call: ProgramCall) -> ProgramEnd:
     """Run a program until it ends. It leads its own session, which is killed at the end.
 
-    Raises ProgramFailed if the program cannot be started or exceeds a limit.
+    In the main thread, processes that have left this session are killed too. Raises ProgramFailed if the program cannot
+    be started or exceeds a limit.
     """
+    with killing_orphans():
+        return _run_program(call)
+
+
+def _run_program(call: ProgramCall) -> ProgramEnd:
     try:
         process = subprocess.Popen(
             list(call.arguments),

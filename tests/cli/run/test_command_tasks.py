@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -209,3 +211,41 @@ env = {{CALLS = "{tmp_path}/calls"}}
     assert (calls(tmp_path), ran["findings_left_out"]) == (["a.py" if argument == "{files}" else "."], {})
     rows = codebatch("query", "diagnostics", "--tool", "linter", "--batch", ran["batch_id"], "--json").records
     assert [row["path"] for row in rows] == ["a.py"]
+
+
+def test_process_that_a_version_command_or_a_module_leaves_behind_is_killed(codebatch: CommandLine) -> None:
+    """The end of the FIFO shows that no process has it open any more."""
+    root = codebatch.directory
+    os.mkfifo(root.parent / "held")
+    reader = os.open(root.parent / "held", os.O_RDONLY | os.O_NONBLOCK)
+    leave = f"(env -i setsid sleep 600 >{root.parent}/held 2>&1 &)"
+    write(root / "linter", f'#!/bin/sh\n{leave}\n[ "$1" = --version ] && echo 1\ntrue\n').chmod(0o755)
+    write(root / "task.py", f"import os\nos.system({leave!r})\ndef task(file):\n    yield from ()\n")
+    linter = '[tasks.linter]\ncommand = ["./linter", "{file}"]\nmatch = ["*.sh"]\nrecords = "gcc"\n'
+    write(root / "codebatch.toml", f'{linter}[tasks.own]\npython = "task.py:task"\n')
+    write(root / "a.sh", "true\n")
+    codebatch("run", "--dry-run")
+    codebatch("run")
+    assert os.read(reader, 9) == b""
+    os.close(reader)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="stopped processes are found in /proc")
+@pytest.mark.parametrize("stopped", ["$PPID", "-$PPID", "$(ps -o ppid= -p $PPID)", "$$"])
+def test_time_limit_holds_if_a_linter_stops_its_worker_or_the_coordinator(codebatch: CommandLine, stopped: str) -> None:
+    write(codebatch.directory / "a.sh", "true\n")
+    write(codebatch.directory / "lint", f"kill -STOP {stopped}; exec sleep 600\n")
+    write(
+        codebatch.directory / "codebatch.toml",
+        f"""
+[tasks.slow]
+command = ["sh", "{codebatch.directory}/lint", "{{file}}"]
+match = ["*.sh"]
+records = "gcc"
+version = false
+seconds_max = 0.5
+""",
+    )
+    codebatch("run", status=3)
+    evidence = [row["evidence"] for row in codebatch("errors", "--json").records]
+    assert evidence == ["sh: it did not end within 0.5 seconds"]

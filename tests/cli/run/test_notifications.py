@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -58,3 +59,14 @@ def test_drained_event_names_the_error_that_stopped_the_runner(line: CommandLine
     assert "000001.json is damaged" in drained["error"]
     assert f"stopped with unfinished tasks ({drained['error']}): " in line("events").lines[-1]
     assert status(line)["counts"] == {"DONE": 1, "READY": 1}
+
+
+def test_process_that_a_notify_command_leaves_behind_is_killed(line: CommandLine) -> None:
+    """The end of the FIFO shows that no process has it open any more."""
+    os.mkfifo(line.directory / "held")
+    reader = os.open(line.directory / "held", os.O_RDONLY | os.O_NONBLOCK)
+    command = 'command = "echo x >held; setsid sleep 600 >held 2>&1 &"\ntimeout_seconds = 0.2'
+    make_list(line, {"one": 'run = "true"'}, f"[notify]\n{command}")
+    line("work", "run", "-q")
+    assert (os.read(reader, 9), os.read(reader, 9)) == (b"x\n", b"")
+    os.close(reader)

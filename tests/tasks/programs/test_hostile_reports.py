@@ -208,6 +208,32 @@ def test_each_overdue_file_fails_with_the_reason_timeout(tmp_path: Path) -> None
     ] * 2
 
 
+@pytest.mark.parametrize(
+    ("overdue", "crashing", "calls", "failed"),
+    [
+        (range(9), (), [9, 1, 1, 7], range(9)),
+        ((2, 3), (), [9, *[1] * 4, 5], (2, 3)),
+        ((2, 3, 8), (), [9, *[1] * 4, 5], range(2, 9)),
+        ((2, 4, 6), (), [9, *[1] * 9], (2, 4, 6)),
+        ((2, 3), (7,), [9, *[1] * 4, 5, *[1] * 5], (2, 3, 7)),
+        ((), range(9), [9, *[1] * 9], range(9)),
+    ],
+)
+def test_program_that_is_always_overdue_is_not_called_for_each_file(
+    tmp_path: Path, overdue: Sequence[int], crashing: Sequence[int], calls: list[int], failed: Sequence[int]
+) -> None:
+    def answer(arguments: Sequence[bytes], _: bytes) -> ProgramEnd:
+        numbers = {int(name[1:-4]) for name in arguments}
+        if numbers.intersection(overdue):
+            raise ProgramFailed("it did not end within 1 seconds", is_overdue=True)
+        return ProgramEnd(9 if numbers.intersection(crashing) else 0, b"", b"")
+
+    task, program = make_task(tmp_path, answer)
+    results = complete(task, [source(f"f{number}.txt", "x\n") for number in range(9)])
+    assert [len(call) for call in program.calls] == calls
+    assert [number for number, result in enumerate(results) if isinstance(result, FileFailure)] == list(failed)
+
+
 def test_reason_is_kept_if_the_standard_error_is_long(tmp_path: Path) -> None:
     task, _ = make_task(tmp_path, lambda *_: ProgramEnd(9, b"", b"\0" * 4000))
     (result,) = complete(task, FILES[:1])

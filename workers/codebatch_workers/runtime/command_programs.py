@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from codebatch.model.command_table import CommandTable, CommandTaskLocation
 from codebatch.model.program_call import ProgramCall, ProgramEnd, ProgramFailed
 from codebatch.plugins.command_tasks import command_environment
 from codebatch.system.files.regular_files import file_fingerprint, read_regular
+from codebatch.system.processes import proc
 from codebatch.system.processes.programs import run_program
 
 OUTPUT_BYTES_MAX = 64 << 20
@@ -45,16 +47,18 @@ class CommandProgram:
         """Run the program (`TaskProgram.run`)."""
         self._check_unchanged()
         self._restart_limit()
-        end = run_program(
-            ProgramCall(
-                arguments=[self._location.program, *arguments],
-                directory=os.fsdecode(directory),
-                environment=command_environment(os.environ, self.table, os.fsdecode(home)),
-                seconds_max=self._location.call_seconds,
-                output_bytes_max=OUTPUT_BYTES_MAX,
-                file_bytes_max=WRITTEN_BYTES_MAX,
-            )
+        call = ProgramCall(
+            arguments=[self._location.program, *arguments],
+            directory=os.fsdecode(directory),
+            environment=command_environment(os.environ, self.table, os.fsdecode(home)),
+            seconds_max=self._location.call_seconds,
+            output_bytes_max=OUTPUT_BYTES_MAX,
+            file_bytes_max=WRITTEN_BYTES_MAX,
         )
+        try:
+            end = run_program(call)
+        finally:
+            _continue_coordinator()
         self._check_unchanged()
         if report is None:
             return end
@@ -75,3 +79,14 @@ class CommandProgram:
                 f"the program {path} of the task {self._name!r} was replaced during the run",
                 hint="start a new run: codebatch run",
             )
+
+
+def _continue_coordinator() -> None:
+    """Continue the coordinator if the program has stopped it.
+
+    If Ctrl-Z has stopped it, it has stopped this worker first. So this code does not run before both are continued.
+    """
+    parent = proc.process_stat(os.getppid())
+    if parent is not None and parent.is_stopped and not parent.is_traced:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(os.getppid(), signal.SIGCONT)

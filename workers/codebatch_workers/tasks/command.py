@@ -25,6 +25,9 @@ from codebatch_workers.programs.inner_links import inner_links
 from codebatch_workers.programs.temporary_files import argument_chunks, written_path
 from codebatch_workers.syntax.source import SourceFile
 
+OVERDUE_CALLS_MAX = 2
+"""Maximum number of consecutive calls for single files that exceed the time limit."""
+
 _config_files_decoder = msgspec.msgpack.Decoder(list[tuple[bytes, str, bool]])
 _NO_CONFIG_FILES = msgspec.msgpack.encode([])
 
@@ -79,13 +82,27 @@ class FileCommandTask:
         for arguments in argument_chunks(list(indexes), length_max):
             yield [indexes[argument] for argument in arguments]
 
-    def _results(self, files: Sequence[SourceFile]) -> list[list[Record] | FileFailure]:
+    def _results(self, files: Sequence[SourceFile], *, is_last: bool = False) -> list[list[Record] | FileFailure]:
+        """Return the results of a call for all files or, if it fails, of a call for each file.
+
+        A program that exceeds its time limit for each file must not take this time for all of them. So after
+        OVERDUE_CALLS_MAX such calls in a row, the other files are called together, and if this last call takes too long
+        too, they fail.
+        """
         try:
             return [*self._call(files)]
         except CommandError as error:
-            if len(files) == 1:
-                return [error.failure]
-        return [result for file in files for result in self._results([file])]
+            if len(files) == 1 or (is_last and error.is_overdue):
+                return [error.failure] * len(files)
+        results: list[list[Record] | FileFailure] = []
+        overdue = 0
+        for index, file in enumerate(files):
+            if overdue == OVERDUE_CALLS_MAX:
+                return results + self._results(files[index:], is_last=True)
+            (result,) = self._results([file])
+            overdue = overdue + 1 if isinstance(result, FileFailure) and result.reason == "timeout" else 0
+            results.append(result)
+        return results
 
     def _call(self, files: Sequence[SourceFile]) -> Iterator[list[Record]]:
         """Yield the findings in each file. Raises CommandError."""
