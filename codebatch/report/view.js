@@ -312,7 +312,7 @@
 
   // Scatter plot of change frequency and complexity.
 
-  const DOTS_MAX = 1200, LABELS_MAX = 14;
+  const DOTS_MAX = 1200, LABELS_MAX = 14, LABEL_WIDTH_MIN = 70; // Plots have a label per 70 px of width.
   const hasHistory = tree.changes !== null;
   const HAS_TESTS = tree.categories.includes(1);
   const across = hasHistory ? { of: (at) => tree.changes[at], name: "commits in the last year" } : { of: (at) => tree.code[at], name: "lines of code" };
@@ -376,7 +376,8 @@
         svg("text", { class: "axis-name", x: left, y: 11 }, "↑ cognitive complexity"));
       const longest = Math.max(...list.map((at) => tree.code[at]));
       const dots = list.map((at) => ({ at, x: x(across.of(at)), y: y(tree.cognitive[at]), r: 3 + 7 * Math.sqrt(tree.code[at] / longest) }));
-      const taken = dots.slice(0, LABELS_MAX).map((dot) => [dot.x - dot.r, dot.y - dot.r, dot.x + dot.r, dot.y + dot.r]);
+      const labelled = dots.slice(0, Math.min(LABELS_MAX, Math.floor(width / LABEL_WIDTH_MIN)));
+      const taken = labelled.map((dot) => [dot.x - dot.r, dot.y - dot.r, dot.x + dot.r, dot.y + dot.r]);
       const labels = [];
       const named = new Set();
       const room = (dot, wide) => { // The nearest free place around a dot.
@@ -389,15 +390,17 @@
         }
         return null;
       };
-      for (const dot of dots.slice(0, LABELS_MAX)) {
-        const isTwice = dots.slice(0, LABELS_MAX).some((each) => each !== dot && nameOf(each.at) === nameOf(dot.at));
+      for (const dot of labelled) {
+        const isTwice = labelled.some((each) => each !== dot && nameOf(each.at) === nameOf(dot.at));
         const name = labelOf(dot.at, width < 600 ? 20 : 34, isTwice);
-        const found = room(dot, name.length * 6.7 + 4);
+        const text = svg("text", { class: "label" }, name);
+        chart.append(text); // Only then it has a width.
+        const found = room(dot, text.getComputedTextLength() + 4);
         if (!found) continue;
         taken.push(found.box);
         named.add(dot.at);
         if (found.far > 4) labels.push(svg("line", { class: "leader", x1: dot.x, y1: dot.y, x2: found.middle[0], y2: found.middle[1] }));
-        labels.push(svg("text", { class: "label", x: found.box[0] + 2, y: found.middle[1] + 4 }, name));
+        labels.push(fill(text, { x: found.box[0] + 2, y: found.middle[1] + 4 }, []));
       }
       const spots = dots.map((dot) => ({ ...dot, made: svg("g", { class: "spot", role: "img", "aria-label": `${pathOf(dot.at)}: ${facts(dot.at)}` },
         svg("circle", { class: named.has(dot.at) ? "dot named" : "dot", cx: dot.x, cy: dot.y, r: dot.r })) }));

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.report.limits import ReportLimits
 from codebatch.report.page import encode_page
+from codebatch.report.tree import cut_tree
 from tests.support.browser import CHROMIUM, Page, browse
 from tests.support.command_line import CommandLine, write
 
-from .made import contents
+from .made import contents, file
 
 pytestmark = [
     pytest.mark.slow,
@@ -79,6 +81,28 @@ def test_page_renders_without_console_errors_requests_or_overflow(
         ".map((each) => document.querySelectorAll(each).length)"
     )
     assert all(drawn), drawn
+
+
+@pytest.mark.parametrize("width", [320, 420, 600, 1600])
+def test_labels_of_the_plot_are_apart_from_each_other(page: Page, tmp_path: Path, width: int) -> None:
+    """The files are many, and close to each other. Their names have wide and narrow letters."""
+    names = ("WorkflowWindow.py", "illi.py", "serializers.py", "MMMMWWWW.py", "test_utils_of_models.py", "__init__.py")
+    files = [
+        file(f"package_{n % 41}/{n % 7}/{n}_{names[n % 6]}", code=1 + n * n % 977, cognitive=1 + n * n % 211)
+        for n in range(2000)
+    ]
+    changes = {each.key: 1 + number * number % 83 for number, each in enumerate(files)}
+    (tmp_path / "report.html").write_bytes(encode_page(contents(cut_tree(files, ReportLimits(), changes))))
+    page.open(tmp_path / "report.html", width=width)
+    boxes = page.ask(
+        "[...document.querySelectorAll('#hotspots text.label')].map((each) => each.getBoundingClientRect())"
+        ".map(({ left, right, top, bottom }) => [left, right, top + 2, bottom - 2])"
+    )
+    assert 2 <= len(boxes) <= min(14, width / 70)
+    for place, (left, right, top, bottom) in enumerate(boxes):
+        assert 0 <= left <= right <= width
+        for other in boxes[:place]:
+            assert right < other[0] or other[1] < left or bottom < other[2] or other[3] < top
 
 
 def test_text_from_the_source_tree_is_escaped(report: Path, page: Page) -> None:
