@@ -21,6 +21,7 @@ from codebatch.errors import (
 from codebatch.model.entry import display_path
 from codebatch.serve.bodies import Body, LiveError, LiveErrorBody, error_body
 from codebatch.serve.watcher import Frame
+from codebatch.work.control.logs import OffsetAfterEnd
 from codebatch.work.control.questions import NotWaiting
 
 _STATUSES: tuple[tuple[type[CodebatchError], int], ...] = (
@@ -28,6 +29,7 @@ _STATUSES: tuple[tuple[type[CodebatchError], int], ...] = (
     (StoreUntrusted, 403),
     (UnknownId, 404),
     (UnknownCursor, 410),
+    (OffsetAfterEnd, 416),
     (WrongBatchKind, 409),
     (NotWaiting, 409),
     (BatchIncomplete, 409),

@@ -384,7 +384,7 @@ def read_log(
     To read more, pass the `next_offset` of the result as the next `offset`, and its `log`. While the task runs, its log
     grows. After a retry, the task has another log.
 
-    Raises InvalidInput for an unknown task, round, log or limit, NothingToDo if the task has not started or the log was
-    removed, and the errors of `get`.
+    Raises InvalidInput for an unknown task, round, log or limit, or an offset after the end of the log. Raises
+    NothingToDo if the task has not started or the log was removed, and the errors of `get`.
     """
     return read_log_part(get(batch, store=store, project=project), task, round, offset, limit, log_name=log)

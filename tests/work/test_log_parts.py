@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from codebatch import work
 from codebatch.errors import InvalidInput, NothingToDo
-from codebatch.work.control.logs import PIECE_BYTES, read_log_part
+from codebatch.work.control.logs import PIECE_BYTES, OffsetAfterEnd, read_log_part
 from tests.cli.work.test_work import line, make_list, start
 from tests.support.command_line import CommandLine, wait_until, write
 
@@ -49,8 +50,6 @@ def ran(line: CommandLine) -> CommandLine:
         (3, 3, b"345", 6),
         (9, 3, b"9", 10),
         (10, 3, b"", 10),
-        (11, 3, b"", 10),
-        (10**20, 3, b"", 10),
         (-1, 3, b"9", 10),
         (-4, 3, b"678", 9),
         (-10, 1, b"0", 1),
@@ -67,6 +66,20 @@ def test_part_of_a_log_is_within_its_bounds(
         assert part == work.LogPart(data=data, next_offset=next_offset, size=10, log=name)
 
 
+def test_offset_after_the_end_is_refused(ran: CommandLine) -> None:
+    for offset in (11, 10**20):
+        with pytest.raises(
+            OffsetAfterEnd, match=f"offset {offset:,} is after the end of the log of task one, which has 10"
+        ):
+            read_log_part(only_batch(ran), "one", 1, offset)
+    os.truncate(log_path(ran), 0)
+    assert read_log_part(only_batch(ran), "one").data == b""
+    log_path(ran).unlink()
+    for arguments in ((), (1,), (1, 5), (1, -5)):
+        with pytest.raises(NothingToDo, match="of task one does not exist"):
+            read_log_part(only_batch(ran), "one", *arguments)
+
+
 def test_offset_belongs_to_the_log_of_one_attempt(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "printf $CODEBATCH_ROUND-; exit 1"\nretries = 1', "two": 'run = "printf x"'})
     line("work", "run", status=3)
@@ -80,7 +93,7 @@ def test_offset_belongs_to_the_log_of_one_attempt(line: CommandLine) -> None:
         with pytest.raises(InvalidInput, match="is not a log of task one"):
             read_log_part(work_batch, "one", offset=1, log_name=name)
     (work_batch.batch.root / "logs" / first.log).unlink()
-    with pytest.raises(NothingToDo, match="does not exist any more"):
+    with pytest.raises(NothingToDo, match="does not exist"):
         read_log_part(work_batch, "one", offset=1, log_name=first.log)
 
 
@@ -111,23 +124,23 @@ def test_log_of_two_gigabytes_is_read_in_small_parts(ran: CommandLine) -> None:
     assert peak < 2 * PIECE_BYTES
 
 
-def test_log_that_is_truncated_or_removed_while_it_is_read_is_shorter(
+def test_log_that_is_truncated_or_removed_while_it_is_read_is_shorter_or_refused(
     ran: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work_batch, name = only_batch(ran), log_path(ran).name
     files = type(work_batch.batch.files)
     read_range = files.read_range
 
-    def truncate_then_read(self: object, path: Path, offset: int, length: int) -> bytes:
+    def change_then_read(self: object, path: Path, offset: int, length: int) -> bytes:
         if path == log_path(ran):
-            os.truncate(path, 4)
+            changes.pop()(path)
         return read_range(work_batch.batch.files, path, offset, length)
 
-    monkeypatch.setattr(files, "read_range", truncate_then_read)
+    changes: list[Callable[[Path], object]] = [Path.unlink, lambda path: os.truncate(path, 4)]
+    monkeypatch.setattr(files, "read_range", change_then_read)
     assert read_log_part(work_batch, "one", 1, 2, 8) == work.LogPart(data=b"23", next_offset=4, size=10, log=name)
-    monkeypatch.undo()
-    log_path(ran).unlink()
-    assert read_log_part(work_batch, "one", 1, 2, 8) == work.LogPart(data=b"", next_offset=0, size=0, log=name)
+    with pytest.raises(NothingToDo, match="of task one does not exist"):
+        read_log_part(work_batch, "one", 1, 2, 2)
 
 
 def test_log_of_a_running_task_grows(line: CommandLine) -> None:

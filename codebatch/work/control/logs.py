@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,10 @@ from codebatch.system.files.file_reader import FileReader
 from codebatch.work.control.batches import WorkBatch
 
 PIECE_BYTES = 1 << 20
+
+
+class OffsetAfterEnd(InvalidInput):
+    """An offset that is greater than the size of a log. The log was truncated, or it is another one."""
 
 
 class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,16 +67,13 @@ def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> 
 
 
 def find_named_log(work_batch: WorkBatch, command: str, name: str) -> AttemptLogFile:
-    """Return the log of a command with a name. Raises InvalidInput for a wrong name, NothingToDo if it is removed."""
+    """Return the log of a command with a name. Raises InvalidInput for a wrong name."""
     status = _find_command(work_batch, command)
     parts = layout.parse_log_name(name)
     place = CommandPlaces(work_batch.batch.plan().shards).place_of_item(status.item)
     if parts is None or parts[:2] != place:
         raise InvalidInput(f"{name[:200]!r} is not a log of task {command}")
-    log = _log_file(work_batch, status.id, parts[2], name)
-    if log.bytes is None:
-        raise NothingToDo(f"the log {name} of task {command} does not exist any more")
-    return log
+    return _log_file(work_batch, status.id, parts[2], name)
 
 
 def _find_command(work_batch: WorkBatch, command: str) -> CommandStatus:
@@ -107,27 +107,36 @@ def read_log_part(
     """Return the bytes of a log from `offset`, at most `limit` bytes. At most this much of the log is read.
 
     The log is that of `find_log`, or the one that an earlier part names. A negative offset counts from the end of the
-    log. After the end there is no data: if the offset is greater than the size, or if the log was truncated or removed.
+    log. At the end there is no data.
 
-    Raises InvalidInput for a limit that is not from 1 to 1 MiB, or if the log of a positive offset is not certain, and
-    the errors of `find_log` and `find_named_log`.
+    Raises InvalidInput for a limit that is not from 1 to 1 MiB, or if the log of a positive offset is not certain.
+    Raises OffsetAfterEnd, NothingToDo if the log does not exist, and the errors of `find_log` and `find_named_log`.
     """
     if not 1 <= limit <= PIECE_BYTES:
         raise InvalidInput(
             f"the limit of a part of a log is 1 to {PIECE_BYTES:,} bytes, not {limit:,}",
             hint="read a long log in parts: each part has the `next_offset` of the next one",
         )
+    log = find_named_log(work_batch, task, log_name) if log_name else find_log(work_batch, task, round_)
+    missing = NothingToDo(f"the log {log.path.name} of task {task} does not exist")
+    if log.bytes is None:
+        raise missing
+    size = log.bytes
+    start = offset if offset >= 0 else max(0, size + offset)
+    if start > size:
+        raise OffsetAfterEnd(
+            f"offset {offset:,} is after the end of the log of task {task}, which has {size:,} bytes",
+            hint="read the log from its start",
+        )
     if offset > 0 and round_ is None and not log_name:
         raise InvalidInput(
             f"offset {offset:,} is a position in the log of one attempt, and none is named",
             hint="pass the `log` of the part before, or a round",
         )
-    log = find_named_log(work_batch, task, log_name) if log_name else find_log(work_batch, task, round_)
-    size = log.bytes or 0
-    start = min(offset, size) if offset >= 0 else max(0, size + offset)
-    data = b""
-    with contextlib.suppress(FileNotFoundError):
+    try:
         data = work_batch.batch.files.read_range(log.path, start, min(limit, size - start))
+    except FileNotFoundError:
+        raise missing from None
     return LogPart(data=data, next_offset=start + len(data), size=size, log=log.path.name)
 
 
