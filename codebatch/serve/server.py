@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import resource
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -53,6 +56,15 @@ def _listen(family: socket.AddressFamily, address: str, port: int) -> socket.soc
     return listening
 
 
+def connections_max() -> int:
+    """Return the maximum number of connections. At most half of the open files that the system allows are connections.
+
+    Each request that reads a batch needs files, too.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return CONNECTIONS_MAX if limit == resource.RLIM_INFINITY else min(CONNECTIONS_MAX, limit // 2)
+
+
 class _Connection(H11Protocol):
     """A connection that is closed if its client sends no request.
 
@@ -61,14 +73,12 @@ class _Connection(H11Protocol):
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
-        if len(self.connections) >= CONNECTIONS_MAX:
-            waiting = [each for each in self.connections if isinstance(each, _Connection) and each.is_waiting]
-            if not waiting:
-                transport.abort()
-                return
-            min(waiting, key=lambda each: each.made_at).abort()
+        waiting = [each for each in self.connections if isinstance(each, _Connection) and each.is_waiting]
+        is_full = len(self.connections) >= connections_max()
         super().connection_made(transport)
         self.made_at = self.loop.time()
+        if is_full:
+            min(waiting, key=lambda each: each.made_at, default=self).abort()
         self.loop.call_later(REQUEST_SECONDS_MAX, self._abort_without_request)
 
     @property
@@ -92,6 +102,22 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _ProblemPrinter:
+    """Prints the first problem of the system with connections in one line. Bugs are printed with their traceback."""
+
+    def __init__(self) -> None:
+        self._has_printed = False
+
+    def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Handle a problem of the event loop."""
+        error = context.get("exception")
+        if not isinstance(error, OSError):
+            loop.default_exception_handler(context)
+        elif not self._has_printed:
+            self._has_printed = True
+            sys.stderr.write(f"a connection failed: {error.strerror or error}\n")
 
 
 def serve_until_signal(app: LiveApp, sockets: list[socket.socket], announce: Callable[[], None]) -> int:
@@ -137,6 +163,7 @@ async def _serve(server: _Server, sockets: list[socket.socket], app: LiveApp, an
         for connection in list(server.server_state.connections):
             connection.transport.abort()
 
+    loop.set_exception_handler(_ProblemPrinter().handle)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop, number)
     announce()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -10,11 +11,15 @@ import stat
 from pathlib import Path
 
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.serve.server import _Connection
 from tests.serve.event_files import EventFiles
 from tests.serve.server_process import (
     PATIENCE_SECONDS,
@@ -74,6 +79,57 @@ def test_signal_ends_a_server_whose_client_does_not_read(files: tuple[LiveStore,
         assert seconds < 1.5
     finally:
         server.kill()
+
+
+def test_refused_connections_print_at_most_one_line(live_store: LiveStore) -> None:
+    """With a limit of 64 open files, few of the connections can be served."""
+    server = ServerProcess(live_store.root, prefix=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh"))
+    try:
+        with contextlib.ExitStack() as opened:
+            for _ in range(200):
+                with contextlib.suppress(OSError):
+                    opened.enter_context(server.open_socket()).sendall(b"GET /api/v1/batches HTTP/1.1\r\n\r\n")
+            assert server.get(live_store.path())[0] == 200
+            _, stderr = server.stop()
+        assert b"Traceback" not in stderr
+        assert len(stderr.partition(b"{")[0].splitlines()) <= 1, stderr
+    finally:
+        server.kill()
+
+
+def test_connections_beyond_the_limit_are_closed_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only allowed connection has a request without a response, so it does not make room for another."""
+    monkeypatch.setattr("codebatch.serve.server.CONNECTIONS_MAX", 1)
+    problems: list[object] = []
+
+    async def answer_never(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def connect_twice() -> bytes:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, context: problems.append(context))
+        config, state = uvicorn.Config(answer_never, lifespan="off"), ServerState()
+        config.load()
+        server = await loop.create_server(lambda: _Connection(config, state, {}), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        _, busy = await asyncio.open_connection("127.0.0.1", port)
+        busy.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await begun.wait()
+        reader, refused = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(ConnectionResetError):
+            received = await reader.read()
+        for writer in (busy, refused):
+            writer.close()
+        for task in state.tasks:
+            task.cancel()
+        server.close()
+        await server.wait_closed()
+        return received
+
+    begun = asyncio.Event()
+    assert asyncio.run(asyncio.wait_for(connect_twice(), PATIENCE_SECONDS)) == b""
+    assert problems == []
 
 
 def test_second_signal_ends_the_server_at_once(live_store: LiveStore) -> None:
