@@ -212,6 +212,61 @@ def test_page_fits_its_window(page: Page, live_store: LiveStore, kind: str, widt
         check_quiet(page, server)
 
 
+@pytest.mark.parametrize("address", ["", "latest"])
+def test_page_shows_a_newer_batch_when_the_current_one_has_ended(own_page: Page, tmp_path: Path, address: str) -> None:
+    """An open panel is not closed. The page then states that there is a newer batch."""
+    page, codebatch = own_page, CommandLine(tmp_path)
+    write(tmp_path / "work.toml", "[tasks.t]\nrun = 'echo $CODEBATCH_BATCH; test -e passes'\n")
+
+    def run(status: int) -> str:
+        codebatch("work", "run", "--store", "store", status=status)
+        return str(codebatch("status", "--store", "store", "--json").json["batch_id"])
+
+    with_id = "document.querySelector('#name').innerText.includes('{}')"
+    codebatch("init", "store")
+    with serve(tmp_path / "store") as server:
+        if address:
+            first = run(3)
+            page.open(url_of(server, address))
+        else:
+            page.open(url_of(server))
+            page.wait_until("document.querySelector('#message').innerText === 'No batches'")
+            first = run(3)
+        page.wait_until(f"{with_id.format(first)} && document.querySelector('#connection').innerText === 'live'")
+        page.wait_until("document.querySelector('#state').innerText.includes('failed')")
+        write(tmp_path / "passes", "")
+        second = run(0)
+        page.wait_until(f"{with_id.format(second)} && document.querySelector('#connection').innerText === 'live'")
+        page.wait_until("document.querySelector('#state').innerText.includes('completed')")
+        assert page.ask("document.querySelectorAll('#table .row:not(.head)').length") == 1
+        page.press("t")
+        page.press("ArrowDown")
+        page.press("Enter")
+        page.wait_until("document.querySelector('#panel pre')?.innerText.includes('batch')")
+        third = run(0)
+        page.wait_until("document.querySelector('#connection').innerText === 'a newer batch has started'")
+        assert page.ask(with_id.format(second))
+        page.press("Escape")
+        page.wait_until(f"{with_id.format(third)} && document.querySelector('#connection').innerText === 'live'")
+        check_quiet(page, server)
+
+
+def test_page_of_a_chosen_batch_stays_with_it(own_page: Page, tmp_path: Path) -> None:
+    """The name of a batch is resolved once. Its requests are then for the same batch."""
+    page, codebatch = own_page, CommandLine(tmp_path)
+    write(tmp_path / "work.toml", "[tasks.t]\nrun = 'true'\n")
+    batches = []
+    for _ in range(2):
+        codebatch("work", "run", "--store", "store")
+        batches.append(codebatch("status", "--store", "store", "--json").json["batch_id"])
+    with serve(tmp_path / "store") as server:
+        page.open(url_of(server, "latest~1"))
+        page.wait_until(f"document.querySelector('#name').innerText.includes('{batches[0]}')")
+        page.wait_until("document.querySelector('#connection').innerText === 'live'")
+        assert [url for url in page.requested if "latest" in url] == [f"{server.origin}/api/v1/batches/latest~1?"]
+        check_quiet(page, server)
+
+
 def test_many_tasks_are_few_rows(own_page: Page, tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path)
     values = ",".join(f"'v{n}'" for n in range(1200))

@@ -1,4 +1,4 @@
-// Output of commands: ANSI colours become classes, other control characters visible escapes.
+// Output: ANSI colours become classes, other control characters visible escapes.
 
 import { span } from "./dom.js";
 import { visibleLines } from "./text.js";

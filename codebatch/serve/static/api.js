@@ -9,7 +9,7 @@ export class ApiError extends Error {
 	}
 }
 
-// The token is removed from the address, so that the history does not keep it.
+// Remove the token from the shown address. The browser's history may keep it.
 export function readAddress() {
 	const parameters = new URLSearchParams(location.hash.slice(1));
 	const token = parameters.get("token");
@@ -46,12 +46,12 @@ export class Api {
 		return this.get(`batches/${encodeURIComponent(id)}${part}`, ...rest);
 	}
 
-	// A part of a log: its bytes, and the offsets of its start and end.
+	// A part of a log, with the offsets of its start and end.
 	async log(id, parameters) {
 		const response = await this.request(`batches/${encodeURIComponent(id)}/log`, parameters);
 		const data = new Uint8Array(await response.arrayBuffer());
 		const end = Number(response.headers.get("X-Next-Offset"));
-		return { data, start: end - data.length, end };
+		return { data, start: end - data.length, end, log: response.headers.get("X-Log") };
 	}
 
 	socket(id, since) {

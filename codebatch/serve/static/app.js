@@ -15,6 +15,7 @@ import { clock } from "./text.js";
 import { Workers } from "./workers.js";
 
 const DRAW_MS = 100;
+const FOLLOW_MS = 5000;
 const OPEN_AGAIN = "open the address that `codebatch serve` printed";
 
 class App {
@@ -37,7 +38,7 @@ class App {
 		};
 		for (const node of document.querySelectorAll("button[aria-keyshortcuts]")) node.addEventListener("click", this.keys[node.getAttribute("aria-keyshortcuts")][1]);
 		// A new token belongs to a new server.
-		addEventListener("hashchange", () => (location.hash.includes("token=") ? location.reload() : this.choose(readAddress())));
+		addEventListener("hashchange", () => (location.hash.includes("token=") ? location.reload() : this.go(readAddress())));
 		addEventListener("keydown", (event) => this.press(event));
 		setInterval(() => this.tick(), 1000);
 	}
@@ -47,14 +48,30 @@ class App {
 		try {
 			const { allow_control: isAllowed } = await this.api.get("session");
 			if (isAllowed) this.actions.control = (request, sender) => this.control(request, sender);
-			if (this.address) return this.choose(this.address);
-			const { batches } = await this.api.get("batches");
-			const batch = batches.find(isActive) ?? batches.find(({ status }) => status !== "DAMAGED");
-			if (batch) this.choose(batch.batch_id);
-			else this.showMessage("No batches. Start one, then reload this page");
+			this.showMessage("No batches");
+			await this.go(this.address);
+			setInterval(() => this.follow().catch(() => {}), FOLLOW_MS);
 		} catch (error) {
 			this.failed(error);
 		}
+	}
+
+	go(address) {
+		this.isFixed = address && address !== "latest";
+		this.newest = "";
+		return address ? this.choose(address) : this.follow();
+	}
+
+	// Without a batch in the address, show the newest when the current one has ended.
+	async follow() {
+		if (this.isFixed || this.state?.isRunning) return;
+		const { batches } = await this.api.get("batches", { limit: this.newest && 1 });
+		const [newest] = batches.filter(({ status }) => status !== "DAMAGED");
+		if (!newest || newest.batch_id === this.newest) return;
+		if (!find("panel").hidden) return setText(find("connection"), "a newer batch has started");
+		const running = !this.newest && batches.find(isActive);
+		this.newest = newest.batch_id;
+		this.choose((running || newest).batch_id);
 	}
 
 	choose(id) {
@@ -74,6 +91,7 @@ class App {
 	loaded(state) {
 		this.panel.close();
 		this.state = state;
+		this.newest ||= state.id;
 		setText(find("message"), "");
 		document.body.classList.remove("is-empty");
 		document.body.classList.toggle("is-analysis", !state.isWork);

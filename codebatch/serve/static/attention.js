@@ -1,7 +1,7 @@
 // Questions, and groups of equal failures, the newest first.
 
 import { appendOutput } from "./ansi.js";
-import { button, command, element, find, span, stateChip, taskLink } from "./dom.js";
+import { button, command, div, element, find, isShown, span, stateChip, taskLink } from "./dom.js";
 import { clock, codebatch, number, plural, visible } from "./text.js";
 
 const CARDS_MAX = 30;
@@ -20,9 +20,7 @@ export class Attention {
 	render(state) {
 		const questions = state.isWork ? state.rows.filter((task) => task?.state === "BLOCKED") : [];
 		const groups = state.failures();
-		const shown = JSON.stringify([state.id, questions.map(({ id, question }) => [id, question]), groups.map(({ ids, ...group }) => group)]);
-		if (shown === this.shown) return;
-		this.shown = shown;
+		if (isShown(this, state.id, questions.map(({ id, question }) => [id, question]), groups.map(({ ids, ...group }) => group))) return;
 		this.node.hidden = !questions.length && !groups.length;
 		const focused = document.activeElement;
 		const part = (noun, count, all, card) => all.length ? [element("h2", null, plural(count, noun)), ...all.slice(0, CARDS_MAX).map(card), all.length > CARDS_MAX ? span("quiet", `and ${number(all.length - CARDS_MAX)} more`) : ""] : [];
@@ -32,12 +30,12 @@ export class Attention {
 		if (this.node.contains(focused)) focused.focus({ preventScroll: true });
 	}
 
-	// The card of an open question is kept, so that typed text is not lost.
+	// The card of an open question is kept, because it may have typed text.
 	questionCard(state, task) {
 		const key = JSON.stringify([state.id, task.id, task.question?.digest, task.question?.choices]);
 		const card = this.questions.get(key) ?? element("article", { class: "card question" },
 			element("header", null, stateChip("BLOCKED"), taskLink(task.id, this.actions.open), span("quiet", visible(task.title))),
-			element("div", { class: "body" }, questionParts(state, task, this.actions.control)));
+			div("body", questionParts(state, task, this.actions.control)));
 		this.questions.set(key, card);
 		return card;
 	}
@@ -45,7 +43,7 @@ export class Attention {
 	failureCard(state, group) {
 		const { count, path, reason, task, at } = group;
 		const key = `${reason}\n${task}`;
-		const body = element("div", { class: "body" });
+		const body = div("body");
 		const card = element("details", { class: "card", open: !this.closed.has(key), toggle: () => {
 			this.closed[card.open ? "delete" : "add"](key);
 			if (card.open && !body.hasChildNodes()) body.append(...this.failureParts(state, group));
@@ -69,7 +67,7 @@ export class Attention {
 	}
 }
 
-// The text of a question, with either a box for the answer or the command that answers.
+// A question, with a box for the answer, or the command that answers.
 export function questionParts(state, { id, question }, control) {
 	const choices = question?.choices ?? [];
 	const text = element("p", { class: "text" }, visible(question?.text, 20000));

@@ -52,9 +52,10 @@ export class Connection {
 		});
 	}
 
-	// The page opens with the first tasks. Others and older events follow.
+	// The first tasks. Others and older events follow.
 	async load() {
-		const state = new BatchState(this.id, await this.api.batch(this.id));
+		const state = new BatchState(await this.api.batch(this.id));
+		this.id = state.id;
 		if (state.isWork) await this.loadTasks(state, 0);
 		if (this.isClosed) return;
 		this.state = state;

@@ -20,7 +20,9 @@ function filled(node, attributes, children) {
 
 export const span = (kind, ...children) => element("span", { class: kind }, children);
 
-export const button = (label, click, attributes) => element("button", { type: "button", click, ...attributes }, label);
+export const div = (kind, ...children) => element("div", { class: kind }, children);
+
+export const button = (label, click, attributes) => element("button", { click, ...attributes }, label);
 
 export const taskLink = (id, open, prefix = "") => button(prefix + visible(id), () => open(id), { class: "link id" });
 
@@ -29,6 +31,12 @@ export function table(kind, headings, rows) {
 }
 
 export const cells = (...values) => values.map((value) => element("td", null, value));
+
+// Whether a part shows these values. It keeps them.
+export function isShown(part, ...values) {
+	const before = part.shown;
+	return before === (part.shown = JSON.stringify(values));
+}
 
 // An equal text is not set again, to keep selections.
 export function setText(node, text) {

@@ -1,6 +1,6 @@
 // The graph of dependencies: a drawing for small batches, otherwise one row per level.
 
-import { cells, command, element, find, shape, span, stateChip, table } from "./dom.js";
+import { cells, command, element, find, isShown, shape, span, stateChip, table } from "./dom.js";
 import { countStates } from "./tasks.js";
 import { STATES, codebatch, number, visible } from "./text.js";
 
@@ -17,9 +17,7 @@ export class Graph {
 		if (this.node.hidden) return;
 		const rows = state.rows.filter(Boolean);
 		const isSmall = rows.length <= NODES_MAX;
-		const shown = JSON.stringify([state.id, rows.length, isSmall ? rows.map((task) => task.state) : state.counts]);
-		if (shown === this.shown) return;
-		this.shown = shown;
+		if (isShown(this, state.id, rows.length, isSmall ? rows.map((task) => task.state) : state.counts)) return;
 		const columns = levels(rows);
 		const focused = document.activeElement.id;
 		this.node.replaceChildren(...(isSmall ? [this.drawing(columns)] : levelTable(rows, columns)));
@@ -29,7 +27,7 @@ export class Graph {
 	drawing(columns) {
 		const places = new Map();
 		columns.forEach((column, x) => {
-			// The mean height of the dependencies, so that fewer edges cross.
+			// The mean height of dependencies: fewer edges cross.
 			const mean = (task) => dependencies(task, places).reduce((sum, id, _, { length }) => sum + places.get(id).y / length, 0);
 			[...column].sort((a, b) => mean(a) - mean(b)).forEach((task, y) => places.set(task.id, { x: x * (WIDTH + GAP_X) + 2, y: y * (HEIGHT + GAP_Y) + 2, task }));
 		});
@@ -50,7 +48,7 @@ export class Graph {
 
 const dependencies = ({ needs, after }, known) => [...needs, ...after].filter((id) => known.has(id));
 
-// The tasks by level: one more than the highest level of their dependencies.
+// The tasks by level, which is one above those of their dependencies.
 function levels(rows) {
 	const nodes = new Map(rows.map((task) => [task.id, { task, level: 0, waits: 0, dependents: [] }]));
 	for (const node of nodes.values()) {

@@ -38,8 +38,9 @@ export class LogView {
 	}
 
 	async open() {
-		const { data, start, end } = await this.read({ offset: -PART, limit: PART });
-		Object.assign(this, { start, end });
+		const { data, ...part } = await this.read({ offset: -PART, limit: PART });
+		Object.assign(this, part);
+		this.output.replaceChildren();
 		this.append(this.wholeLines(data));
 		this.scroller.scrollTop = this.scroller.scrollHeight;
 	}
@@ -60,16 +61,15 @@ export class LogView {
 		const isRunning = this.isRunning();
 		if (isRunning || this.wasRunning) this.guarded(async () => {
 			this.wasRunning = isRunning;
-			const { data, end } = await this.read({ offset: this.end, limit: PART });
+			if (!this.log) return this.open();
+			const { data, end, log } = await this.read({ offset: this.end, limit: PART });
+			if (log !== this.log) return this.open();
 			const { scroller } = this;
 			const isAtEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40;
 			if (end > this.end) this.append(data);
 			this.end = end;
 			if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
-			if (this.end - this.start > SHOWN_MAX) {
-				this.output.replaceChildren();
-				await this.open();
-			}
+			if (this.end - this.start > SHOWN_MAX) await this.open();
 		});
 	}
 

@@ -1,7 +1,7 @@
 // The panel of one task: its state, dependencies, question, attempts and log.
 
 import { questionParts } from "./attention.js";
-import { button, cells, closeButton, command, element, find, span, stateChip, table, taskLink } from "./dom.js";
+import { button, cells, closeButton, command, div, element, find, isShown, span, stateChip, table, taskLink } from "./dom.js";
 import { LogView } from "./log.js";
 import { STATES, bytes, clock, codebatch, duration, failureReason, visible } from "./text.js";
 
@@ -16,8 +16,8 @@ export class Panel {
 	open(state, id) {
 		const opener = this.node.hidden ? document.activeElement : this.opener;
 		this.close();
-		Object.assign(this, { state, opener, task: state.task(id), loaded: "", shown: "", round: 0, chip: span(""), facts: element("dl", { class: "pairs" }), question: element("div", { class: "card question" }), attempts: span(""), logPart: element("div", { class: "log" }) });
-		this.scroller = element("div", { class: "scroll" }, this.facts, this.question, this.attempts, this.logPart);
+		Object.assign(this, { state, opener, task: state.task(id), loaded: "", shown: "", round: 0, chip: span(""), facts: element("dl", { class: "pairs" }), question: div("card question"), attempts: span(""), logPart: div("log") });
+		this.scroller = div("scroll", this.facts, this.question, this.attempts, this.logPart);
 		this.node.replaceChildren(element("header", null, this.chip, element("h2", { class: "id" }, visible(id)), closeButton(() => this.close())), this.scroller);
 		this.node.hidden = false;
 		document.body.classList.add("has-panel");
@@ -40,9 +40,7 @@ export class Panel {
 		const loaded = `${task.state} ${task.round}`;
 		if (state.isWork && loaded !== this.loaded) this.load(state, task);
 		this.loaded = loaded;
-		const shown = JSON.stringify({ ...task, began: 0, output: 0 });
-		if (shown === this.shown) return;
-		this.shown = shown;
+		if (isShown(this, { ...task, began: 0, output: 0 })) return;
 		this.chip.replaceChildren(stateChip(task.state));
 		const facts = {
 			Title: task.title, Reason: task.explanation, Attempt: task.triesMax > 1 ? `${Math.max(1, task.tryNumber)} of ${task.triesMax}` : "", Time: duration(task.seconds),
@@ -50,7 +48,7 @@ export class Panel {
 		};
 		this.facts.replaceChildren(...Object.entries(facts).filter(([, value]) => String(value ?? "")).flatMap(([name, value]) => [element("dt", null, name), element("dd", null, Array.isArray(value) ? value : visible(value, 4000))]));
 		this.question.hidden = task.state !== "BLOCKED";
-		this.question.replaceChildren(element("div", { class: "body" }, questionParts(state, task, this.actions.control)));
+		this.question.replaceChildren(div("body", questionParts(state, task, this.actions.control)));
 	}
 
 	links(ids) {

@@ -1,4 +1,4 @@
-// The times in which tasks ran: attempts of a task list, or sampled items of an analysis.
+// When tasks ran: attempts of a task list, or sampled items of an analysis.
 
 import { eventKind } from "./text.js";
 
@@ -10,7 +10,7 @@ export class Spans {
 	all = new Map();
 	seconds = new Map();
 
-	// Events can come twice and in any order, because old ones are read later.
+	// Events can come twice, and in any order.
 	apply({ task, title: label, round, since, seconds, ...event }) {
 		const kind = eventKind(event);
 		const at = Date.parse(event.at);
@@ -53,7 +53,7 @@ export class Spans {
 		for (const [key, span] of this.all) if (span.to === null && !current.has(key)) this.end(span, now, "DONE", span.task);
 	}
 
-	// The median of recent durations in seconds, or null if there are fewer than five.
+	// The median of recent durations, or null if there are fewer than five.
 	median(group) {
 		const seconds = this.seconds.get("") ?? this.seconds.get(group) ?? [];
 		return seconds.length < 5 ? null : [...seconds].sort((a, b) => a - b)[seconds.length >> 1];

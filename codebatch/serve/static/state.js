@@ -34,8 +34,8 @@ export function isAfter(cursor, other) {
 }
 
 export class BatchState {
-	constructor(id, answer) {
-		Object.assign(this, { id, isWork: answer.kind === "work", rows: [], tasks: new Map(), spans: new Spans(), workers: new Map(), running: [], failureGroups: [], total: 0, lastEventAt: "", criticalPath: [] });
+	constructor(answer) {
+		Object.assign(this, { id: answer.status.batch_id, isWork: answer.kind === "work", rows: [], tasks: new Map(), spans: new Spans(), workers: new Map(), running: [], failureGroups: [], total: 0, lastEventAt: "", criticalPath: [] });
 		this.cursor = this.historyEnd = answer.cursor;
 		this.setStatus(answer);
 	}
@@ -57,7 +57,7 @@ export class BatchState {
 	}
 
 	setEta(eta, withoutEstimate = 0) {
-		// The estimated times of the end of the batch.
+		// The estimated ends.
 		this.ends = eta?.map((seconds) => Date.now() + 1000 * seconds);
 		this.withoutEstimate = withoutEstimate;
 	}
@@ -103,7 +103,7 @@ export class BatchState {
 		}
 	}
 
-	// Take from an event what the status does not contain.
+	// Keep what the status lacks.
 	record(event) {
 		this.spans.apply(event);
 		if (event.at > this.lastEventAt) this.lastEventAt = event.at;

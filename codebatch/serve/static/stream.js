@@ -1,4 +1,4 @@
-// A canvas with a lane for each worker, or for each slot of a task list (a Gantt chart).
+// The timeline, with a lane for each worker, or for each slot of a task list.
 
 import { find, setText } from "./dom.js";
 import { STATES, clock, duration, visible } from "./text.js";
@@ -94,7 +94,7 @@ export class Stream {
 		}
 	}
 
-	// The range of the estimated ends of the batch, with a line at the median.
+	// The range of estimated ends, with a line at the median.
 	drawEnds(ends, place, width, height) {
 		const [low, middle, high] = ends.map((at) => Math.min(place(at), width));
 		this.draw.globalAlpha = 0.14;
@@ -109,7 +109,7 @@ export class Stream {
 		const { draw, state } = this;
 		const x = place(span.from);
 		const width = Math.max(1, place(Math.min(span.to ?? now, now)) - x - 0.5);
-		// Attempts without success have lower bars and a glyph, because colour alone is not enough.
+		// Colour alone is not enough: attempts without success are lower, with a glyph.
 		const isLow = !["DONE", "RUNNING"].includes(span.state);
 		const height = heightMax * (isLow ? 0.7 : 1);
 		const y = bottom - height;
@@ -137,12 +137,12 @@ export class Stream {
 
 // A task list that is not running is shown as a whole.
 function layout(state, now) {
-	// While older events are read, the end of an attempt can still be missing.
+	// The end of an attempt may not have been read yet.
 	const all = [...state.spans.all.values()].filter(({ to, task }) => to !== null || !state.isWork || state.task(task).state !== "DONE").sort((a, b) => a.from - b.from);
 	const first = all[0]?.from ?? now - 1000;
 	const from = state.isWork && !state.isRunning ? first : Math.max(now - WINDOW_MS, Math.min(first, now - AHEAD_MS_MIN));
 	const ends = [];
-	// Each attempt gets the lowest slot that is free when it starts.
+	// Each attempt gets the lowest free slot.
 	for (const span of state.isWork ? all : []) {
 		const free = ends.findIndex((end) => end <= span.from);
 		span.lane = free < 0 ? ends.length : free;

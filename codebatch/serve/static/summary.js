@@ -1,17 +1,15 @@
 // The state line, and the bar of done, cached and failed work.
 
-import { command, element, find, setText, span, stateChip } from "./dom.js";
+import { command, element, find, isShown, setText, span, stateChip } from "./dom.js";
 import { clock, number, percentage, plural, remaining, stopwatch, visible } from "./text.js";
 
-let shown = "";
+const part = {};
 
 export function renderSummary(state) {
 	const { numbers, status } = state;
 	const parts = numberTexts(state, numbers);
 	const name = visible(state.isWork ? status.source : `${status.pipeline} · ${status.project.split("/").pop()}`);
-	const changed = JSON.stringify([state.id, status.status, status.stalled, state.isRunning || state.lastEventAt, state.resume, parts]);
-	if (changed !== shown) {
-		shown = changed;
+	if (!isShown(part, state.id, status.status, status.stalled, state.isRunning || state.lastEventAt, state.resume, parts)) {
 		find("name").replaceChildren(name, span("id", state.id));
 		find("state").replaceChildren(status.stalled ? stateChip("WAITING", "stalled") : stateChip(status.status));
 		find("numbers").replaceChildren(...parts.flatMap(([kind, text], index) => [index ? " · " : "", span(kind, text)]));

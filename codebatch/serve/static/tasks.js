@@ -1,6 +1,6 @@
 // The table of tasks. Rows exist only while they are visible.
 
-import { button, element, find, setText, stateChip } from "./dom.js";
+import { button, element, find, isShown, setText, stateChip } from "./dom.js";
 import { STATES, duration, number, percentage, visible } from "./text.js";
 
 const ROWS_MAX = 120;
@@ -43,9 +43,7 @@ export class Tasks {
 	renderStates() {
 		const { rows } = this.state;
 		const counts = countStates(rows);
-		const shown = JSON.stringify([counts, this.wanted]);
-		if (shown === this.shownStates) return;
-		this.shownStates = shown;
+		if (isShown(this, counts, this.wanted)) return;
 		const hasFocus = this.states.contains(document.activeElement);
 		const filter = (state, ...label) => button(label, () => this.show(this.wanted === state ? "" : state), { "aria-pressed": `${this.wanted === state}` });
 		const names = Object.keys(STATES).filter((state) => counts[state] || state === this.wanted);
