@@ -89,7 +89,7 @@ CREATE VIEW v AS SELECT * FROM t;
             "a.rb",
             RUBY,
             "module M|class M.A|constant M.A.LIMIT|method M.A.initialize|method M.A.build",
-            ["foo.bar", "require"],
+            ["foo", "foo.bar", "require", "x", "y"],
         ),
         (
             "a.php",
@@ -113,7 +113,7 @@ CREATE VIEW v AS SELECT * FROM t;
             ["foo.bar"],
         ),
         ("a.scala", SCALA, "module a.b|class K|field K.p|method K.m|trait I|method I.z|class O|type O.T", ["foo.bar"]),
-        ("a.lua", LUA, "variable x|function f|function M.g|variable y", ["foo.bar", "require"]),
+        ("a.lua", LUA, "variable x|function f|method M.g|variable y", ["foo.bar", "require"]),
         ("a.sql", SQL, "class t|class v", []),
         ("a.tf", 'x = 1 # a\nresource "a" "b" {}\n', "variable x", []),
         ("a.yaml", "a: 1 # a\n", "", []),

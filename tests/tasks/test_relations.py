@@ -18,7 +18,7 @@ def calls(path: str, content: str) -> list[str]:
     [
         ("a.py", "@cat.register  # why not\ndef f(): pass\n", "cat.register"),
         ("a.py", "@a  # type:ignore\n@b(1)  # noqa:F811\nclass A: pass\n", "a b"),
-        ("a.py", "@(a  # one\n  .b)\ndef f(): pass\n", ""),
+        ("a.py", "@(a  # one\n  .b)\ndef f(): pass\n", "a.b"),
         ("a.py", "x.\\\nreal()\nx.real()\nx \\\r\n .y()\n", "x.real x.real x.y"),
         ("a.py", "(x\n # y\n .real())\n", "x.real"),
         (
@@ -44,8 +44,8 @@ def calls(path: str, content: str) -> list[str]:
             "$a->b $b->c $b->c $a->b",
         ),
         ("a.php", "<?php return A::b(); return $a?->b(); not $a->b();", "A::b $a->b $a->b"),
-        ("a.rb", "return a.b(2)\nx ? a : b(1)\nfoo key: b(1)\n", "a.b b foo b"),
-        ("a.rb", "a\n  # foo\n  .b(1)\nfoo.\n  bar(1)\nputs bar.baz(1)\n", "a.b foo.bar puts bar.baz"),
+        ("a.rb", "return a.b(2)\nx ? a : b(1)\nfoo key: b(1)\n", "a a.b x a b foo b"),
+        ("a.rb", "a\n  # foo\n  .b(1)\nfoo.\n  bar(1)\nputs bar.baz(1)\n", "a a.b foo foo.bar puts bar bar.baz"),
         ("a.kt", "fun f() { return a /* c */ .b() }", "a.b"),
         ("a.swift", "func f() { return a /* c */ .b() }", "a.b"),
         ("a.scala", "object A { def f() = a /* c */ .b() }", "a.b"),

@@ -107,7 +107,7 @@ C_SYMBOLS = """
 6 enum E|6 enum_member E.A1|6 enum_member E.B1|6 enum_member AA|6 type cbt|6 union U|6 field U.a
 7 variable gv|7 variable other|8 function fn
 """
-C_EDGES = "1 imports  stdio.h|2 imports  a.h|8 calls fn p->ops->open|8 calls fn g|8 calls fn h"
+C_EDGES = "1 imports  stdio.h|2 imports  a.h|8 calls fn p->ops->open|8 calls fn fp|8 calls fn g|8 calls fn h"
 
 CPP = """\
 namespace a::b { class C : public D<int>, std::E { int x; void m(); C(); ~C(); static int s_; enum Q { R }; }; }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codebatch.model.task import JsonValue
-from codebatch_workers.symbols.references import find_references, may_contain_name
+from codebatch_workers.symbols.occurrences.references import find_references, may_contain_name
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -16,7 +16,7 @@ def references_in(
     contexts: Mapping[str, bytes],
     calls: Sequence[tuple[int, str, str]] | None = None,
 ) -> list[dict[str, JsonValue]]:
-    """Return the occurrences of a name in a file (references.py).
+    """Return the occurrences of a name in a file (symbols/occurrences).
 
     `calls` are the calls of the name in the stored records of the file, or None if no records are available (calls.py).
     """

@@ -28,6 +28,7 @@ _MACRO_WORD = re.compile(
     rb"(?P<name>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(?P<call>(?:[ \t]|\\\r?\n)*\()?",
     re.DOTALL,
 )
+_CALL_AFTER_BRACKET = re.compile(rb"[ \t]*\)[ \t]*\(")
 # The part of a chain of names before the last name: `a.b->` in `a.b->c`, `std::` in `std::move`.
 _NAME_CHAIN = re.compile(rb"(?:[\w$\x80-\xff]+(?:::|\.|->))+\Z")
 _CHAIN_BYTES_MAX = 200
@@ -35,7 +36,7 @@ _MACRO_PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
 
 
 class MacroWord(NamedTuple):
-    """A name in the body of a macro. `is_called` is true if `(` follows it."""
+    """A name in the body of a macro. `is_called` is true if `(` follows it, also after brackets: `(f)(x)`."""
 
     start: int
     end: int
@@ -54,7 +55,11 @@ class MacroDefinition(msgspec.Struct, frozen=True):
         """Yield the names in the parameter list and the body, in text order."""
         for match in _MACRO_WORD.finditer(utf8, self.name_end, self.end):
             if match["name"] is not None:
-                yield MacroWord(*match.span("name"), match["call"] is not None)
+                start, end = match.span("name")
+                is_called = match["call"] is not None or (
+                    utf8.startswith(b"(", start - 1) and _CALL_AFTER_BRACKET.match(utf8, end) is not None
+                )
+                yield MacroWord(start, end, is_called)
 
     def iter_calls(self, utf8: bytes, reserved: frozenset[bytes]) -> Iterator[tuple[int, str]]:
         """Yield the end offset and the chain of names of each call in the body.

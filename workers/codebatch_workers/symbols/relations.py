@@ -10,6 +10,7 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch.model.record import Edge, EdgeType
+from codebatch_workers.symbols.callees import called_values, last_name
 from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
 from codebatch_workers.symbols.load_time import (
@@ -21,6 +22,7 @@ from codebatch_workers.symbols.load_time import (
     names_are_types,
 )
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
+from codebatch_workers.symbols.unmarked_calls import unmarked_calls
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, strip_generics
 from codebatch_workers.syntax.source import SourceFile
 
@@ -31,6 +33,7 @@ _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
 # Characters that a shell expands before it looks for the command. A word with one of them does not name a command.
 _NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
 _COMMENT_NODES = frozenset({"line_comment", "block_comment", "comment"})
+_RUBY_MARKS = frozenset(b"?!")
 _BASE_NAME = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
@@ -146,10 +149,21 @@ class FileRelations:
                 elif _SIMPLE_CALLEE.match(last) and b"<" not in text:
                     target = simple[text] = last.decode("utf-8", "replace")
                 else:
-                    target = _callee_name(self._strip_comments(text, end))
+                    self._add_calls_of(node, source)
+                    continue
             if target and target != "import":
                 # The offset of the last name is used, because a chain of calls can begin many lines above it.
                 append((end - 1, "calls", source, target))
+
+    def _add_calls_of(self, callee: Node, source: str) -> None:
+        """Add an edge for each chain of names that a callee may call."""
+        if self.language == "scala" and callee.type == "generic_function":
+            return  # The function in it is captured too, because it can be called without parentheses.
+        for value in called_values(callee):
+            end = last_name(value).end_byte
+            target = self._callee_between(value.start_byte, end)
+            if target:
+                self._edges.append((end - 1, "calls", source, target))
 
     def _callee_between(self, start: int, end: int) -> str:
         """Return the chain of names at the end of the text between two offsets."""
@@ -167,14 +181,19 @@ class FileRelations:
     def _add_special_imports(self) -> None:
         """Add the edges for those captures that occur only in one or two languages."""
         for node in self.captures.get("tail", ()):
-            call = node.parent or node
-            self._add_edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
+            call, end = node.parent or node, node.end_byte
+            # A Ruby method can have a mark at its end, which is not a part of a name elsewhere.
+            mark = self.utf8[end - 1 : end] if self.utf8[end - 1] in _RUBY_MARKS else b""
+            target = self._callee_between(call.start_byte, end - len(mark))
+            self._add_edge(node.start_byte, "calls", target and target + mark.decode())
+        for start, end in unmarked_calls(self.file):
+            self._add_edge(end - 1, "calls", self.utf8[start:end].decode("utf-8", "replace").lstrip(":$"))
         for node in self.captures.get("macro", ()):
             self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte) + "!")
             self._add_include_import(node)
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
-                self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
+                self._add_calls_of(node, self._scope_at(node.start_byte).qualified)
         for node in self.captures.get("element", ()):
             text = self.utf8[node.start_byte : node.end_byte]
             # `<div>` is HTML. `<Menu>` and `<ui.Menu>` call the named component.

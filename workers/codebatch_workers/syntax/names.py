@@ -319,10 +319,13 @@ def swift_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Declar
 # -- Lua and PHP: functions that are assigned --------------------------------------------------------------------------
 
 
-def lua_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[DeclaredName]:
-    """Return the name of a Lua function, or the target that it is assigned to: `M.f = function`, `{ f = function }`."""
+def lua_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
+    """Return the name of a Lua function, or the target that it is assigned to: `M.f = function`, `{ f = function }`.
+
+    The owner of `M.a.f` and `M.a:f` is `M.a`.
+    """
     if node.type != "function_definition":
-        return _plain_name(node.child_by_field_name("name"), symbol_type)
+        return _lua_name(node.child_by_field_name("name"), symbol_type, utf8)
     holder = node.parent
     if holder is None:
         return []
@@ -338,7 +341,16 @@ def lua_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Declare
         target = target.child_by_field_name("field")
     if target is not None and target.type == "string":
         target = target.child_by_field_name("content")
-    return _plain_name(target, symbol_type) if target is None or target.type in _LUA_NAME_NODES else []
+    return _lua_name(target, symbol_type, utf8) if target is None or target.type in _LUA_NAME_NODES else []
+
+
+def _lua_name(target: Node | None, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
+    if target is None or not target.type.endswith("_index_expression"):
+        return _plain_name(target, symbol_type)
+    owner = target.child_by_field_name("table")
+    name = target.child_by_field_name("field") or target.child_by_field_name("method")
+    written = b"" if owner is None else b"".join(utf8[owner.start_byte : owner.end_byte].split())
+    return _plain_name(name, symbol_type, written.decode("utf-8", "replace"))
 
 
 _LUA_NAME_NODES = frozenset({"dot_index_expression", "identifier", "string_content"})

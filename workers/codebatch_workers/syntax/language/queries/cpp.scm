@@ -11,5 +11,6 @@
 
 (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)
 (new_expression type: (_) @call)
+(compound_literal_expression type: (_) @call)
 
 [(for_range_loop) (catch_clause)] @branch

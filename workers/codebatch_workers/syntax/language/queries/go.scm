@@ -17,6 +17,7 @@
 (struct_type (field_declaration_list (field_declaration !name type: (_) @base)))
 (interface_type (type_elem . (_) @base .))
 (call_expression function: (_) @call)
+(type_conversion_expression type: [(generic_type) (parenthesized_type (generic_type))] @call)
 
 (parameter_declaration name: (identifier) @local)
 (variadic_parameter_declaration name: (identifier) @local)

@@ -29,6 +29,7 @@
 (delegation_specifier (constructor_invocation (user_type) @base))
 (delegation_specifier (user_type) @base)
 (call_expression . (_) @call)
+(infix_expression . (_) . (identifier) @tail)
 (user_type) @use
 (navigation_expression . (identifier) @use)
 [

@@ -20,19 +20,19 @@
 [(require_expression) (require_once_expression) (include_expression) (include_once_expression)] @import
 (base_clause (_) @base)
 (class_interface_clause (_) @base)
-(function_call_expression function: [(name) (qualified_name)] @call)
+(function_call_expression function: [(name) (qualified_name) (relative_name) (parenthesized_expression)] @call)
 (member_call_expression name: (name) @tail)
 (nullsafe_member_call_expression name: (name) @tail)
 (scoped_call_expression name: (name) @tail)
 (object_creation_expression . [(name) (qualified_name)] @call @use)
-(object_creation_expression . (relative_name) @use)
+(object_creation_expression . (relative_name) @call @use)
 (named_type (_) @use)
 (scoped_call_expression scope: [(name) (qualified_name) (relative_name)] @use)
 (scoped_property_access_expression scope: [(name) (qualified_name) (relative_name)] @use)
 (class_constant_access_expression . [(name) (qualified_name) (relative_name)] @use)
 (binary_expression operator: "instanceof" right: [(name) (qualified_name) (relative_name)] @use)
 (attribute [(name) (qualified_name) (relative_name)] @use)
-(use_declaration [(name) (qualified_name) (relative_name)] @use)
+(use_declaration [(name) (qualified_name) (relative_name)] @use @base)
 
 [
   (if_statement) (conditional_expression)

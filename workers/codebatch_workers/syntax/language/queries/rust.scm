@@ -24,6 +24,10 @@
 (trait_item bounds: (trait_bounds (_) @base))
 (call_expression function: (_) @call)
 (macro_invocation macro: (_) @macro)
+(token_tree (identifier) @token_call . (token_tree . "("))
+(token_tree [">" ">>"] @token_call . (token_tree . "("))
+(token_tree (identifier) @macro . "!" . (token_tree))
+(attribute (token_tree) @attribute)
 
 [(if_expression) (for_expression) (while_expression) (loop_expression)] @branch
 (else_clause) @else

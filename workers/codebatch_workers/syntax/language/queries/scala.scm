@@ -20,9 +20,13 @@
 (class_definition "case" class_parameters: (class_parameters (class_parameter name: (_) @name.field)))
 
 (import_declaration) @import
-(extends_clause type: (_) @base)
+(extends_clause [(type_identifier) (generic_type) (stable_type_identifier) (compound_type)] @base)
 (call_expression function: (_) @call)
 (instance_expression . (_) @call)
+(generic_function function: (_) @call)
+(infix_expression operator: (identifier) @tail)
+(postfix_expression (_) . (identifier) @tail .)
+(interpolated_string_expression interpolator: (identifier) @tail)
 [
   (_ type: (type_identifier) @use)
   (_ return_type: (type_identifier) @use)

@@ -33,7 +33,7 @@
 
 (call_expression function: (_) @call)
 (new_expression constructor: (_) @call)
-(decorator [(identifier) (member_expression)] @call)
+(decorator [(identifier) (member_expression) (parenthesized_expression)] @call)
 (decorator (_) @decorated)
 
 (arrow_function parameter: (identifier) @parameter)

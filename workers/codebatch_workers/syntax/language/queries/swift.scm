@@ -23,6 +23,8 @@
 (import_declaration) @import
 (inheritance_specifier inherits_from: (_) @base)
 (call_expression . (_) @call)
+(constructor_expression constructed_type: (_) @call)
+(macro_invocation . (simple_identifier) @call)
 (user_type) @use
 (navigation_expression target: (simple_identifier) @use)
 (type_parameter (type_identifier) @local)

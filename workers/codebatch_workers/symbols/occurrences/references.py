@@ -1,7 +1,8 @@
 """Occurrences of a name in a file: every identifier with this name, and its role.
 
-Strings and comments do not count. Names within longer tokens (inner_names.py) and in macro bodies do count. Occurrences
-are computed on demand, because stored records of all identifiers would be several times larger than all other records.
+Comments and longer strings do not count. Names within longer tokens (inner_names.py) and in macro bodies do count.
+Occurrences are computed on demand, because stored records of all identifiers would be several times larger than all
+other records.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from codebatch.model.task import JsonValue
-from codebatch_workers.symbols.calls import NameReference, call_references
-from codebatch_workers.symbols.inner_names import is_inner_name
+from codebatch.model.text.words import searched_word
+from codebatch_workers.symbols.callees import called_name_ends
 from codebatch_workers.symbols.macros import find_macros
+from codebatch_workers.symbols.occurrences.calls import NameReference, call_references
+from codebatch_workers.symbols.occurrences.inner_names import is_inner_name
+from codebatch_workers.symbols.occurrences.named_strings import STRING_LANGUAGES, is_key, is_named_by_string
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
+from codebatch_workers.symbols.unmarked_calls import unmarked_calls
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAME_NODE_TYPE, NAMES_BY_LANGUAGE
@@ -25,15 +30,21 @@ _WORD_PARENTS = frozenset({"command_name", "function_definition"})
 # In Rust, the lifetime or label `'name` is not an occurrence of `name`.
 _LIFETIME_NODES = frozenset({"label", "lifetime"})
 _NODES_WITHOUT_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
+# The text after the name of a Ruby setter: `=` in its definition, or an assignment. In `:name=`, it follows too.
+_SETTING = re.compile(rb"\s*(?:[-+*/%&|^<>]{1,2})?=(?![=~>])")
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 _WORD_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+# Imports whose names are those of arguments, not of what is imported: `require(f())`, `include f();`.
+_CALLS_THAT_IMPORT = frozenset(
+    {"function_call", "include_expression", "include_once_expression", "require_expression", "require_once_expression"}
+)
 _CALLEE_CAPTURES = ("call", "tail", "macro", "element", "decorator")
 
 
 def may_contain_name(name: str, path: bytes, content: bytes) -> bool:
     """Return whether a name can occur in a content. If not, the content need not be decoded and parsed."""
     is_escaped = content.startswith(WIDE_MARKS) or path.endswith(NOTEBOOK_ENDING)
-    return is_escaped or not name.isascii() or name.encode() in content
+    return is_escaped or not name.isascii() or searched_word(name).encode() in content
 
 
 def find_references(
@@ -41,7 +52,8 @@ def find_references(
 ) -> Iterator[dict[str, JsonValue]]:
     """Yield each occurrence of a name in text order, with its range, role and scope.
 
-    `role` is `definition`, `import`, `call` or `reference`. A file without a tree has no occurrences. `calls` are the
+    `role` is `definition`, `import`, `call`, `reference`, or `string` for a literal that consists of the name
+    (named_strings.py). A file without a tree has no occurrences. `calls` are the
     recorded calls of the name, as in `call_references` (calls.py). If `calls` are given, most files need not be parsed.
     """
     spans = _name_spans(file, name)
@@ -74,16 +86,16 @@ def _name_spans(file: SourceFile, name: str) -> list[tuple[int, int]]:
     In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer
     words. Such a file need not be parsed.
     """
-    if file.language not in NAMES_BY_LANGUAGE:
+    if file.language not in NAMES_BY_LANGUAGE and file.language not in STRING_LANGUAGES:
         return []
-    utf8, word = file.utf8, name.encode("utf-8")
+    utf8, word = file.utf8, searched_word(name).encode("utf-8")
     spans: list[tuple[int, int]] = []
     start = utf8.find(word)
     while start >= 0:
         end = start + len(word)
         is_after_word = start > 0 and utf8[start - 1] in _WORD_CHARACTERS
         is_before_word = end < len(utf8) and utf8[end] in _WORD_CHARACTERS
-        if not is_after_word and not is_before_word:
+        if not is_after_word and not is_before_word and (len(name) == len(word) or _SETTING.match(utf8, end)):
             spans.append((start, end))
         start = utf8.find(word, start + 1)
     return spans if spans and file.is_parsed else []
@@ -92,17 +104,23 @@ def _name_spans(file: SourceFile, name: str) -> list[tuple[int, int]]:
 def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) -> Iterator[NameReference]:
     """Yield the occurrences among `spans`, which are all places of the name in the text.
 
-    At the other places, the tree has a string, a comment or a longer token.
+    At the other places, the tree has a longer string, a comment or a longer token.
     """
     assert file.tree is not None, "who asks knows that it is parsed"
     root = file.tree.root_node
+    places = [(span, node) for span in spans if (node := root.descendant_for_byte_range(*span)) is not None]
+    if file.language in STRING_LANGUAGES:
+        for (start, end), node in places:
+            if is_named_by_string(node, file.utf8, start, end) and not is_key(node):
+                yield NameReference(start, end, "string", "")
+        return
     in_macros = _words_in_macros(file)
-    places = ((span, root.descendant_for_byte_range(*span)) for span in spans)
-    occurrences = [
-        (start, end, node)
-        for (start, end), node in places
-        if node is not None and ((start, end) in in_macros or _is_occurrence(file, node, start, end))
-    ]
+    occurrences: list[tuple[int, int, Node | None]] = []
+    for (start, end), node in places:
+        if (start, end) in in_macros or _is_occurrence(file, node, start, end):
+            occurrences.append((start, end, node))
+        elif is_named_by_string(node, file.utf8, start, end):
+            occurrences.append((start, end, None))
     if not occurrences:
         return
     roles = {
@@ -110,17 +128,31 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
         for symbol in file_outline(file).symbols
         if symbol.name == name
     }
-    callees = {node.end_byte for capture in _CALLEE_CAPTURES for node in file.captures.get(capture, ())}
-    imports = [(node.start_byte, node.end_byte) for node in file.captures.get("import", ())]
+    callees = _called_name_ends(file)
+    imports = [
+        (node.start_byte, node.end_byte)
+        for node in file.captures.get("import", ())
+        if node.type not in _CALLS_THAT_IMPORT
+    ]
     scopes = scope_definitions(file)
     for start, end, node in occurrences:
+        if node is None:
+            yield NameReference(start, end, "string", scopes.qualified_scope(start))
+            continue
         role = roles.get(file.position(start))
-        if role is None and any(first <= start and end <= last for first, last in imports):
-            role = "import"
+        if role is None and (end in callees or _is_command_name(node) or in_macros.get((start, end), False)):
+            role = "call"
         if role is None:
-            is_called = end in callees or _is_command_name(node) or in_macros.get((start, end), False)
-            role = "call" if is_called else "reference"
+            is_imported = any(first <= start and end <= last for first, last in imports)
+            role = "import" if is_imported else "reference"
         yield NameReference(start, end, role, scopes.qualified_scope(start))
+
+
+def _called_name_ends(file: SourceFile) -> set[int]:
+    """Return the end offset of each name that is called."""
+    captures = (file.captures.get(capture, ()) for capture in _CALLEE_CAPTURES)
+    ends = {end for nodes in captures for node in nodes for end in called_name_ends(node)}
+    return ends | {end for _, end in unmarked_calls(file)}
 
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:

@@ -1,0 +1,1 @@
+"""Occurrences of a name in a file, with their roles."""
