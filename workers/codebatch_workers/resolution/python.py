@@ -156,7 +156,7 @@ class PythonImports:
         """
         project_file = self._project_file(parent_directory(path))
         taken_by_module = {}
-        for root in self._roots_of_module(parts[0]):
+        for root in self._roots_of_module(parts[0], path):
             module, resolved_count = self._follow_names(root, parts, least)
             is_root = root in self._cached_project(root).roots
             if module is not None and (is_root or (resolved_count > 1 and self._project_file(root) == project_file)):
@@ -260,13 +260,20 @@ class PythonImports:
         """
         return next((above for above in iter_ancestors(directory) if self._package_file(above) is None), None)
 
-    def _roots_of_module(self, name: str) -> list[str]:
-        """Return the directories that contain a top-level module or package with the name `name`."""
+    def _roots_of_module(self, name: str, path: str) -> list[str]:
+        """Return the directories that contain a top-level module or package with the name `name`.
+
+        A package without `__init__.py` (PEP 420) counts below the root of a project, and for the files in it, because
+        several directories can be parts of one such package. `path` is the importing file.
+        """
+        is_inside = name in path.split("/")[:-1]
         files = [path for ending in _MODULE_ENDINGS[:2] for path in self._tree.files_ending_with(f"{name}{ending}")]
         packages = [
             directory
             for directory in self._tree.directories_ending_with(name)
             if self._package_file(directory) is not None
+            or is_inside
+            or (root := parent_directory(directory)) in self._cached_project(root).roots
         ]
         return sorted(
             {root for path in (*files, *packages) if self._package_file(root := parent_directory(path)) is None}
