@@ -84,15 +84,16 @@ if TYPE_CHECKING:
     from codebatch.operations.gate.quality_gate import CheckResult, check
     from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
     from codebatch.operations.names.callers import Caller
+    from codebatch.operations.names.impact import Impact
     from codebatch.operations.names.symbol_impact import SymbolDependent, SymbolImpact
     from codebatch.operations.names.symbol_overview import SymbolOverview
-    from codebatch.operations.names.symbol_uses import SymbolUse, SymbolUses
+    from codebatch.operations.names.symbol_use import SymbolUse
+    from codebatch.operations.names.symbol_uses import SymbolUses
     from codebatch.operations.queries.batch_query import Answer
     from codebatch.operations.queries.batches import BatchStatus, ListedBatch, TaskStatus
     from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
     from codebatch.operations.queries.duplicates import DuplicateBlocks
     from codebatch.operations.queries.file_overview import Overview
-    from codebatch.operations.queries.impact import Impact
     from codebatch.operations.queries.records import FileContent, FileRecords
     from codebatch.operations.runs.execution import Listener
     from codebatch.operations.runs.import_file import import_findings
@@ -234,13 +235,14 @@ _EXPORTED_NAMES = {
     "operations.names.callers": "Caller",
     "operations.names.symbol_impact": "SymbolDependent SymbolImpact",
     "operations.names.symbol_overview": "SymbolOverview",
-    "operations.names.symbol_uses": "SymbolUse SymbolUses",
+    "operations.names.symbol_use": "SymbolUse",
+    "operations.names.symbol_uses": "SymbolUses",
     "operations.queries.batch_query": "Answer",
     "operations.queries.batches": "BatchStatus ListedBatch TaskStatus",
     "operations.queries.duplicate_blocks": "DuplicateBlock DuplicateLocation",
     "operations.queries.duplicates": "DuplicateBlocks",
     "operations.queries.file_overview": "Overview",
-    "operations.queries.impact": "Impact",
+    "operations.names.impact": "Impact",
     "operations.queries.records": "FileContent FileRecords",
     "operations.runs.execution": "Listener",
     "operations.runs.import_file": "import_findings",

@@ -61,16 +61,22 @@ class ProjectUses(Protocol):
     def uses_in(self, path: str, name: str) -> list[NameUse]:
         """Return the occurrences of a name in a file, in text order, each resolved to definitions."""
 
+    def language_of(self, path: str) -> str:
+        """Return the language of a file, or an empty text if its content is missing."""
+
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""
 
-    def has_other_names(self, path: str, qualified: str) -> bool:
-        """Return whether other files can import a definition by another name than its own."""
+    def exported_names(self, path: str, name: str) -> list[str]:
+        """Return the other names by which a file exports one of its names, or a name of another module.
+
+        The name is empty if importing files choose it: the default export, or the value of the module.
+        """
 
     def imported_names(self, path: str, symbols: Collection[tuple[str, str]]) -> list[str]:
         """Return the names by which a file imports or exports one of some symbols of other files.
 
-        A symbol is given by its path and qualified name.
+        A symbol is given by its path and qualified name. An exported name is empty as in `exported_names`.
         """
 
 

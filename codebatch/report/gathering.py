@@ -10,7 +10,7 @@ from codebatch.model.record import FileClass
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.findings import RuleFindings
 from codebatch.query.answers.dependent_counts import DependentCounts, count_dependents
-from codebatch.query.answers.import_rules import UNRESOLVED_LANGUAGES
+from codebatch.query.answers.import_rules import has_hidden_dependents, unparsed_languages
 from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.completeness import emitting_tasks
 from codebatch.query.fields import JsonRecord, record_path
@@ -96,8 +96,9 @@ def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
     dependents = DependentCounts({}, are_minimums=False)
     if "dependencies" in batch.tasks:
         dependents = count_dependents(records)
+    unparsed = unparsed_languages(records.files)
     for file in (*production.values(), *vendored.values()):
-        file.dependents_partial = dependents.are_minimums or file.language in UNRESOLVED_LANGUAGES
+        file.dependents_partial = dependents.are_minimums or has_hidden_dependents(file.language, unparsed)
     for metric, values in (*read_file_metrics(records, _FILE_METRICS).items(), ("dependents", dependents.by_path)):
         for key, value in values.items():
             sums = production.get(key) or vendored.get(key)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.errors import BatchRemoved, StoreUnwritable
+from codebatch.errors import BatchRemoved, InvalidInput, StoreUnwritable
 from codebatch.index.generations import list_generations
 from codebatch.operations.queries.batch_query import open_batch_query
 from codebatch.operations.queries.code_search import CodeSearch, find_code
@@ -104,6 +104,7 @@ def _write_files_in_several_encodings(tree: Path) -> None:
     (tree / "latin.py").write_text("# coding: latin-1\nonly_latin = größe = shared\n", encoding="latin-1")
     (tree / "money.js").write_text("const $dollar = aeiou, x$dollar = shared;\n", encoding="utf-8")
     (tree / "ruby.rb").write_text("def empty?\n  shared.empty?\nend\n", encoding="utf-8")
+    (tree / "only.md").write_text("nope\n", encoding="utf-8")
     (tree / "data.bin").write_bytes(b"\0\1shared\xff x aeiou")
     for number in range(40):
         (tree / f"other{number}.py").write_text(f"def own{number}():\n    return shared\n", encoding="utf-8")
@@ -128,8 +129,8 @@ def test_references_are_the_same_with_and_without_the_words_of_an_index(tree: Pa
             name: rows for name, (rows, _) in without.items()
         }
         assert {name for name, (rows, _) in with_index.items() if not rows} == {"nope", "x"}
-        assert {read for _, read in without.values()} == {49}
-        assert [with_index[name][1] for name in ("only_wide", "only_latin", "in_cell", "nope")] == [1, 1, 1, 0]
+        assert {read for _, read in without.values()} == {50}
+        assert [with_index[name][1] for name in ("only_wide", "only_latin", "in_cell", "nope")] == [1, 1, 1, 1]
         assert run(tree, tmp_path / "store").batch.id == result.batch.id, "a run of an unchanged tree"
     assert _references(result, "only_wide")[1] == 1, "which also builds a missing index"
 
@@ -142,8 +143,10 @@ def test_references_after_an_edit_are_found_through_a_small_segment(tree: Path, 
         (tree / "other8.py").unlink()
         result = run(tree, tmp_path / "store")
     assert [row["path"] for row in _references(result, "edited")[0]] == ["other7.py"]
-    assert [_references(result, name)[1] for name in ("edited", "own9", "nope")] == [1, 1, 0]
-    assert [_references(result, name)[0] for name in ("own7", "own8")] == [[], []]
+    assert [_references(result, name)[1] for name in ("edited", "own9", "nope")] == [1, 1, 1]
+    for name in ("own7", "own8"):
+        with pytest.raises(InvalidInput, match="no name"):
+            _references(result, name)
     verify_index(result.store, result.batch)
     segments = sorted((result.store.root / "indexes" / result.batch.id).glob("*/words-*"))
     assert len(segments) == 2

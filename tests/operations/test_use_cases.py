@@ -13,12 +13,12 @@ from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
 from codebatch.model.entry import Entry, decode_entries
 from codebatch.model.record_counts import RecordCounts
 from codebatch.operations import ignore_note
+from codebatch.operations.names.file_impact import find_impact
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StoreLocator, open_store
 from codebatch.operations.queries.batch_query import BatchQuery, open_batch_query
 from codebatch.operations.queries.batches import list_batches, outputs_directory, read_batch_status, shard_states
-from codebatch.operations.queries.dependencies import find_impact
 from codebatch.operations.queries.records import inspect_file, list_files, rank_values, search_records
 from codebatch.operations.queries.references import find_references
 from codebatch.operations.runs.execution import ExecutionSettings, Listener

@@ -14,7 +14,7 @@ F = "export function f() {}\n"
 A = "export class A { m() {} }\n"
 SHAPES: list[tuple[str, Mapping[str, str], str, list[str]]] = [
     ("method named as its caller", {"a.ts": "function f() {}\nclass A {\n  f() { return «f»(); }\n}\n"}, "exact", ["a.ts:1 f"]),
-    ("import hidden by a constant", {"a.ts": F, "b.ts": "import { f } from './a';\n{ const f = 1; «f»; }\n"}, "name", []),
+    ("import hidden by a constant", {"a.ts": F, "b.ts": "import { f } from './a';\n{ const f = 1; «f»; }\n"}, "exact", ["b.ts:2 f"]),
     ("import hidden by a pattern", {"a.ts": F, "b.ts": "import { f } from './a';\nfunction g({ f }) { «f»(); }\n"}, "name", []),
     ("import hidden by using", {"a.ts": F, "b.ts": "import { f } from './a';\nfunction g() { using f = h(); «f»(); }\n"}, "name", []),
     ("barrel of barrels", {"a.ts": F, "i.ts": "export * from './a';\n", "j.ts": "export { f as g } from './i';\n", "b.ts": "import { g as h } from './j';\n«h»();\n"}, "exact", ["a.ts:1 f"]),

@@ -238,7 +238,8 @@ class ReferenceRow(PathMembers, frozen=True, kw_only=True):
     """A reference in the answer of `codebatch references`.
 
     With `--definition` or `--exact`, `target` is the chain of names as written, `resolution` is how certain it is that
-    the reference refers to the definition, and `candidates` is the number of definitions to which it can refer.
+    the reference refers to the definition, and `candidates` is the number of definitions to which it can refer. If it
+    refers to a method that the definition overrides, `through` is the qualified name of this method, otherwise empty.
     """
 
     name: str
@@ -251,6 +252,7 @@ class ReferenceRow(PathMembers, frozen=True, kw_only=True):
     target: str | UnsetType = UNSET
     resolution: Certainty | UnsetType = UNSET
     candidates: int | UnsetType = UNSET
+    through: str | UnsetType = UNSET
 
 
 class CodeMatchRow(PathMembers, frozen=True, kw_only=True):
@@ -276,7 +278,8 @@ class CallerRow(PathMembers, frozen=True, kw_only=True):
 
     `scope` is the qualified name of the function. It is empty for calls outside of functions. `resolution` is how
     certain it is that the call refers to the name's definition. `candidates` is the number of definitions to which it
-    can refer.
+    can refer. If the call refers to a method that the definition overrides, `through` is the qualified name of this
+    method, otherwise empty.
     """
 
     scope: str
@@ -285,6 +288,7 @@ class CallerRow(PathMembers, frozen=True, kw_only=True):
     calls: int
     resolution: Certainty
     candidates: int
+    through: str
 
 
 class SymbolDependentRow(PathMembers, frozen=True, kw_only=True):
@@ -292,7 +296,8 @@ class SymbolDependentRow(PathMembers, frozen=True, kw_only=True):
 
     `scope` is the enclosing definition, or empty for code outside of definitions. `distance` is the number of uses from
     the scope to the symbol. The first of these uses is at `line` and refers to the symbol `uses`. `resolution` is the
-    least certain of them.
+    least certain of them. If the scope uses a method that the symbol overrides, `through` is the qualified name of this
+    method, otherwise empty.
     """
 
     scope: str
@@ -300,6 +305,7 @@ class SymbolDependentRow(PathMembers, frozen=True, kw_only=True):
     uses: str
     line: int
     resolution: Certainty
+    through: str
 
 
 class ErrorFinding(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):

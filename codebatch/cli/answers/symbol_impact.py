@@ -37,10 +37,7 @@ def answer_symbol_impact(
     dependents = [dependent for dependent in impact.dependents if is_wanted(dependent.path)]
     if only_tests:
         tests = [test for test in impact.tests if is_wanted(os.fsencode(test))]
-        status = emit_search(context, answer, tests, iter(tests), f"tests that use {name}", name="impact-tests")
-        if not tests and impact.dependents:
-            context.note(f"no test uses {name}")
-        return status
+        return emit_search(context, answer, tests, iter(tests), f"tests that use {name}", name="impact-tests")
     shown = dependents[: FILES_SHOWN if limit is None and not context.as_json and sys.stdout.isatty() else limit]
     members = {"definitions": impact.definitions, "is_cut": impact.is_cut}
     rows = [dependent.row for dependent in shown]
@@ -48,8 +45,6 @@ def answer_symbol_impact(
     status = emit_search(context, answer, rows, lines, f"uses of {name}", members=members, name="impact-symbol")
     if len(shown) < len(dependents):
         context.note(f"{len(dependents) - len(shown):,} more; show all with --limit {len(dependents)}")
-    if impact.is_cut:
-        context.report("the search was stopped; code that uses the symbol less directly may be missing; see --depth")
     if impact.tests:
         context.note(f"list the test files with: codebatch impact {shlex.quote(name)} --tests")
     return status
@@ -64,7 +59,7 @@ def _lines(shown: Sequence[SymbolDependent], dependents: Sequence[SymbolDependen
             f"{record_path(dependent.row)}:{dependent.line}",
             dependent.scope or "(file)",
             dependent.uses,
-            dependent.resolution,
+            f"through {dependent.through}" if dependent.through else dependent.resolution,
         )
         for dependent in shown
     )

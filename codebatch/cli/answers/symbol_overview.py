@@ -25,11 +25,12 @@ def answer_symbol(context: CommandContext, answer: Answer[SymbolOverview], name:
     document = {
         **{member: getattr(answer.result, member) for member in SymbolOverview.__struct_fields__},
         "coverage": answer.coverage,
+        "not_searched": answer.not_searched,
     }
     width = terminal_width()
     lines = (fit_line(line, width) for line in _overview_lines(answer, name))
     status = emit_document(context, answer, document, lines, name="inspect-symbol")
-    for line in doubt_lines(answer.coverage) if answer.coverage else ():
+    for line in doubt_lines(answer):
         context.report(line)
     return status
 

@@ -32,8 +32,8 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations import ignore_note
+from codebatch.operations.names.impact import Impact
 from codebatch.operations.queries.batch_query import Answer, try_find_item
-from codebatch.operations.queries.impact import Impact
 from codebatch.query.fields import JsonRecord
 
 if TYPE_CHECKING:
@@ -89,9 +89,11 @@ def impact(
     if definition or try_find_item(batch.question.records, file, ignore_note) is None:
         from codebatch.cli.answers.symbol_impact import answer_symbol_impact  # Other answers do not need this import.
 
-        impact_of_symbol = batch.symbol_impact(file, definition=definition, is_exact=is_exact, depth=depth)
+        impact_of_symbol = batch.symbol_impact(
+            file, definition=definition, is_exact=is_exact, depth=depth, for_tests=only_tests
+        )
         return answer_symbol_impact(context, impact_of_symbol, file, path, limit, only_tests=only_tests)
-    answer = batch.impact(file, depth, path, is_exact=is_exact)
+    answer = batch.impact(file, depth, path, is_exact=is_exact, for_tests=only_tests)
     dependents = answer.result.dependents
     if only_tests:
         if limit is not None:
@@ -99,7 +101,7 @@ def impact(
         return _answer_tests(context, answer)
     shown = dependents[: FILES_SHOWN if limit is None and not context.as_json and sys.stdout.isatty() else limit]
     rows = (
-        (dependent.distance, dependent.path, f"{dependent.imports}:{dependent.line}", dependent.resolution)
+        (dependent.distance, f"{dependent.path}:{dependent.line}", dependent.imports, dependent.resolution)
         for dependent in shown
     )
     lines = (
@@ -141,8 +143,6 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
     lines = [path for path in test_paths if not _UNSAFE_IN_SHELL.search(path)]
     subject = f"tests of {display_path(answer.result.path)}"
     status = emit_search(context, answer, tests, iter(lines), subject, name="impact-tests")
-    if not tests and answer.result.dependents:
-        context.note(f"no test depends on {display_path(answer.result.path)}")
     if len(lines) < len(test_paths) and not context.as_json:
         omitted = count_text(len(test_paths) - len(lines), "test file")
         context.report(f"{omitted} omitted because the shell would split or expand the name; list all with --json")

@@ -20,6 +20,8 @@ exact_option = option(
 def certainty_mark(row: JsonRecord) -> str:
     """Return a text in brackets for a use that is not certain, with a space before it. Otherwise, return no text."""
     resolution, candidates = row["resolution"], row["candidates"]
+    if row["through"]:
+        return f" (through {row['through']})"
     if resolution == "exact":
         return ""
     if resolution == "name" and isinstance(candidates, int) and candidates > 1:

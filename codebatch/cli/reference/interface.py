@@ -65,6 +65,7 @@ from codebatch.operations.runs.preview import RunPreview
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
 from codebatch.query.answers.search_coverage import SearchCoverage
 from codebatch.query.answers.summary import Summary
+from codebatch.query.answers.unparsed_files import DoubtfulFile
 from codebatch.query.status.unrecorded_work import UnrecordedRow
 from codebatch.selftests.catalogue import GateDescription, GateExplainAnswer
 from codebatch.selftests.findings import BundleResult, GateResult
@@ -150,8 +151,11 @@ class DescribedApi(msgspec.Struct, frozen=True, kw_only=True):
 _NOTES_MEMBER = ("notes", tuple[str, ...])
 """A member `notes`, which some answers have: results may be missing because files were only partially parsed."""
 
-_COVERAGE_MEMBER = ("coverage", SearchCoverage | None)
-"""A member `coverage`: if the answer has no result, the files on which this rests, otherwise null."""
+_SEARCH_MEMBERS = (("coverage", SearchCoverage | None), ("not_searched", tuple[DoubtfulFile, ...]))
+"""Members of a search. If it has no result, `coverage` has the files on which this rests; otherwise, it is null.
+
+`not_searched` lists the files that contain the name and were not parsed completely, so they may have further results.
+"""
 
 _UNRECORDED_MEMBER = ("unrecorded", tuple[UnrecordedRow, ...] | UnsetType, UNSET)
 """A member `unrecorded` of task lists: what tasks made in their trees, and the changes do not have."""
@@ -207,14 +211,14 @@ ANSWER_TYPES: dict[str, object] = {
     "batch-outputs": answers.BatchOutputsAnswer,
     "batch-show": answers.BatchShowAnswer,
     "cancel": WorkStatus | StatusAnswer,
-    "callers": _rows_type("callers", list[answers.CallerRow], _NOTES_MEMBER, _COVERAGE_MEMBER),
+    "callers": _rows_type("callers", list[answers.CallerRow], *_SEARCH_MEMBERS),
     "cat-object": CatObjectAnswer,
     "changes": _rows_type("changes", list[ChangeRow], _UNRECORDED_MEMBER),
     "changes-by": _rows_type("changes-by", list[ChangeGroupRow], _UNRECORDED_MEMBER),
     "check": _scoped_type("check", CheckReport),
     "completion": answers.CompletionAnswer,
     "config-show": dict[str, answers.SettingRow],
-    "def": _rows_type("def", list[Record], _NOTES_MEMBER, _COVERAGE_MEMBER),
+    "def": _rows_type("def", list[Record], _NOTES_MEMBER, *_SEARCH_MEMBERS),
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
     "duplicates": _scoped_type("duplicates", DuplicateBlocks),
@@ -241,17 +245,21 @@ ANSWER_TYPES: dict[str, object] = {
     "graph-dot": _rows_type("graph-dot", list[tuple[str, str]]),
     "help": HelpAnswer,
     "hotspots": _scoped_type("hotspots", Hotspots, ("by", HotspotBy)),
-    "impact": _rows_type("impact", list[Dependent], _COVERAGE_MEMBER),
+    "impact": _rows_type("impact", list[Dependent], *_SEARCH_MEMBERS),
     "impact-symbol": _rows_type(
-        "impact-symbol", list[answers.SymbolDependentRow], ("definitions", list[Symbol]), ("is_cut", bool)
+        "impact-symbol",
+        list[answers.SymbolDependentRow],
+        ("definitions", list[Symbol]),
+        ("is_cut", bool),
+        *_SEARCH_MEMBERS,
     ),
-    "impact-tests": _rows_type("impact-tests", list[str], _COVERAGE_MEMBER),
+    "impact-tests": _rows_type("impact-tests", list[str], *_SEARCH_MEMBERS),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,
     "init": answers.InitAnswer,
     "inspect": _rows_type("inspect", list[Record]),
-    "inspect-symbol": _scoped_type("inspect-symbol", SymbolOverview, _NOTES_MEMBER, _COVERAGE_MEMBER),
+    "inspect-symbol": _scoped_type("inspect-symbol", SymbolOverview, *_SEARCH_MEMBERS),
     "inspect-explain": _scoped_type("inspect-explain", answers.InspectFileAnswer),
     "inspect-line": _scoped_type("inspect-line", answers.InspectLineAnswer),
     "join": RunAnswer,
@@ -269,7 +277,7 @@ ANSWER_TYPES: dict[str, object] = {
     "query-outputs": _rows_type("query-outputs", Records),
     "query-stats": _rows_type("query-stats", dict[str, int]),
     "query-symbols": _rows_type("query-symbols", Records),
-    "references": _rows_type("references", list[answers.ReferenceRow], _NOTES_MEMBER, _COVERAGE_MEMBER),
+    "references": _rows_type("references", list[answers.ReferenceRow], *_SEARCH_MEMBERS),
     "regressions": RegressionsAnswer,
     "report": ReportAnswer,
     "resume": RunAnswer,

@@ -43,9 +43,11 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 class NameUse(msgspec.Struct, frozen=True):
-    """An occurrence of a name. `role` is definition, import, call or reference. `scope` is the enclosing definition.
+    """An occurrence of a name. `role` is definition, import, call, reference or string.
 
-    `target` is the chain of names that ends with the name, as written: `shop.prices.total`.
+    `scope` is the definition around it. `target` is the chain of names that ends with the name, as written:
+    `shop.prices.total`. `meaning` is set if an unresolved reference is a local variable without a definition, or a
+    label: the name of an argument or a key.
     """
 
     line: int
@@ -56,6 +58,7 @@ class NameUse(msgspec.Struct, frozen=True):
     scope: str
     target: str
     resolved: Resolved
+    meaning: Literal["", "local", "label"] = ""
 
 
 UNKNOWN = Resolved("name")

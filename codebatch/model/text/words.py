@@ -17,6 +17,14 @@ _WORD_CHARACTERS = "A-Za-z0-9_"
 _PUNCTUATION = re.compile(r"[!-#%-/:-@\[-^`{-~]")
 
 
+_SETTER = re.compile(r"\w+=\Z")
+
+
+def searched_word(name: str) -> str:
+    """Return the text with which uses name a definition: the name, but for Ruby's setter `a=` only `a`."""
+    return name[:-1] if _SETTER.match(name) else name
+
+
 class WordFinder:
     """A search for a few words. It finds a content in which at least one of them occurs."""
 
@@ -34,6 +42,13 @@ class WordFinder:
     def is_in(self, content: bytes) -> bool:
         """Return whether one of the words occurs in a content."""
         return self._find(content, 0, len(content))
+
+    def count_in(self, content: bytes) -> int:
+        """Return how often the words occur in a content."""
+        patterns = self._patterns_for(content, 0, len(content))
+        return sum(
+            sum(1 for _ in pattern.finditer(content)) for encoded, pattern in patterns if content.find(encoded) >= 0
+        )
 
     def is_in_any(self, chunks: Iterable[bytes]) -> bool:
         """Return whether one of the words occurs in a content that is read chunk by chunk. No chunk may be empty.
@@ -53,9 +68,7 @@ class WordFinder:
 
     def _find(self, content: bytes, start: int, end: int) -> bool:
         """Return whether a match begins at or after `start` and ends at or before `end`."""
-        # Without a NUL, a content is not in UTF-16 or UTF-32, except for text without any ASCII character.
-        patterns = self._patterns if self._has_wide_words or content.find(0, start, end) >= 0 else self._narrow_patterns
-        for encoded, pattern in patterns:
+        for encoded, pattern in self._patterns_for(content, start, end):
             # The search for literal bytes is much faster than the pattern, and most contents lack the word.
             if content.find(encoded, start, end) < 0:
                 continue
@@ -63,6 +76,11 @@ class WordFinder:
             if match is not None and match.end() <= end:
                 return True
         return False
+
+    def _patterns_for(self, content: bytes, start: int, end: int) -> list[tuple[bytes, re.Pattern[bytes]]]:
+        # Without a NUL, a content is not in UTF-16 or UTF-32, except for text without any ASCII character.
+        is_wide = self._has_wide_words or content.find(0, start, end) >= 0
+        return self._patterns if is_wide else self._narrow_patterns
 
 
 def _bounded_pattern(word: str, encoded: bytes, encoding: str, unit: int) -> re.Pattern[bytes]:

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from codebatch.operations.changes.changed_files import ChangedFile
     from codebatch.operations.comparison.comparison import Comparison
     from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
+    from codebatch.operations.names.impact import Impact
     from codebatch.operations.queries.batches import BatchStatus
     from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
     from codebatch.operations.queries.duplicates import DuplicateBlocks
     from codebatch.operations.queries.file_overview import Overview
     from codebatch.operations.queries.findings import FindingsByRule
-    from codebatch.operations.queries.impact import Impact
     from codebatch.operations.queries.records import FileContent, FileRecords
     from codebatch.operations.queries.references import SearchProgress
     from codebatch.operations.queries.search_volume import SearchVolume
@@ -413,16 +413,23 @@ class Batch(NameQueries):
         return compare_batches(old, self, kinds, record_filter=record_filter, task=filters.get("task"))
 
     def impact(
-        self, path: str, depth: int | None = None, within: PathPatterns = "", *, is_exact: bool = False
+        self,
+        path: str,
+        depth: int | None = None,
+        within: PathPatterns = "",
+        *,
+        is_exact: bool = False,
+        for_tests: bool = False,
     ) -> Answer[Impact]:
         """Return the files that depend on a file.
 
         `depth` limits the number of import steps, by default unlimited. `within` restricts the returned files by path.
-        With `is_exact`, only imports count that certainly refer to their file.
+        With `is_exact`, only imports count that certainly refer to their file. With `for_tests`, the answer is
+        incomplete if it has no test file, but evidence that a test uses the file.
         """
-        from codebatch.operations.queries.dependencies import find_impact
+        from codebatch.operations.names.file_impact import find_impact
 
-        return self.check(find_impact(self.question, path, depth, within, is_exact=is_exact))
+        return self.check(find_impact(self.question, path, depth, within, is_exact=is_exact, for_tests=for_tests))
 
     def imports(self, path: PathPatterns = "") -> Answer[list[FileImport]]:
         """Return all imports between files, sorted by path. With `path`, only imports from or to matching files."""

@@ -26,7 +26,7 @@ class NameQueries(RecordQueries):
 
         The name can be qualified, such as `Class.method`.
         """
-        from codebatch.operations.queries.definitions import find_definitions
+        from codebatch.operations.names.name_definitions import find_definitions
 
         return self.check(find_definitions(self.question, name))
 
@@ -74,16 +74,24 @@ class NameQueries(RecordQueries):
         return self.check(found)
 
     def symbol_impact(
-        self, name: str, *, definition: str = "", is_exact: bool = False, depth: int | None = None
+        self,
+        name: str,
+        *,
+        definition: str = "",
+        is_exact: bool = False,
+        depth: int | None = None,
+        for_tests: bool = False,
     ) -> Answer[SymbolImpact]:
         """Return the code that uses the symbols with a name, directly or indirectly, the nearest first.
 
         The name can be qualified. `definition` and `is_exact` are as in `uses`. With `depth`, only code at most this
-        number of uses away is returned.
+        number of uses away is returned. `for_tests` is as in `Batch.impact`.
         """
         from codebatch.operations.names.symbol_impact import find_symbol_impact
 
-        found = find_symbol_impact(self.question, name, definition=definition, is_exact=is_exact, depth=depth)
+        found = find_symbol_impact(
+            self.question, name, definition=definition, is_exact=is_exact, depth=depth, for_tests=for_tests
+        )
         return self.check(found)
 
     def references(

@@ -28,7 +28,7 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.dependent_counts import DependentCounts, count_dependents
 from codebatch.query.answers.function_lines import FunctionLocation
 from codebatch.query.answers.hotspot_ranking import FileFacts, HotspotBy, HotspotCandidate, HotspotRanking
-from codebatch.query.answers.import_rules import has_all_dependents
+from codebatch.query.answers.import_rules import has_all_dependents, unparsed_languages
 from codebatch.query.answers.numbers import MetricValue, iter_functions, metric_task, read_file_metrics
 from codebatch.query.answers.partial_parses import PartialParseCheck
 from codebatch.query.completeness import tasks_completeness
@@ -365,15 +365,16 @@ def _rank_files(
 def _mark_minimums(records: BatchRecords, rows: tuple[Hotspot, ...], *, are_minimums: bool) -> tuple[Hotspot, ...]:
     """Return the hotspots with corrected `dependents`.
 
-    If `are_minimums` is set, or a file can be used without an import, the number is only a lower bound. A lower bound
+    If `are_minimums` is set, or a file can be used in another way, the number is only a lower bound. A lower bound
     of 0 is replaced with None. Otherwise `dependents_partial` is set.
     """
     if "parse" not in records.task_names:
         return rows
     result = []
+    unparsed = unparsed_languages(records.files)
     for hotspot in rows:
         language = records.languages.get((hotspot.path or None, hotspot.path_b64 or None), "")
-        if hotspot.dependents is not None and (are_minimums or not has_all_dependents(language)):
+        if hotspot.dependents is not None and (are_minimums or not has_all_dependents(language, unparsed)):
             unknown: dict[str, object] = {"dependents_partial": True} if hotspot.dependents else {"dependents": None}
             result.append(msgspec.structs.replace(hotspot, **unknown))
         else:

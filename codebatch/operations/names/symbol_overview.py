@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -9,8 +10,9 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import path_row
 from codebatch.operations.names.callers import find_callers
-from codebatch.operations.queries.batch_query import Answer, BatchQuery, unknown_path_error
-from codebatch.operations.queries.definitions import find_definitions_only
+from codebatch.operations.names.symbol_impact import FILE_OR_NAME
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, refuse_unknown_path
+from codebatch.operations.queries.definitions import find_definitions_only, last_name_component
 from codebatch.query.answers.dependencies import BatchImports, find_dependents, tasks_for_dependencies
 from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.completeness import Completeness, tasks_completeness
@@ -48,13 +50,14 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     such symbol, or StoreCorrupt.
     """
     records = question.records
-    try:
-        definitions, defined = find_definitions_only(question, name)
-    except InvalidInput:
-        definitions, defined = [], Completeness()
+    noun = f"no {FILE_OR_NAME}" if "/" not in name else "no file"
+    refuse_unknown_path(records, name, noun)
+    definitions, defined = find_definitions_only(question, name)
+    refuse_unknown_path(records, name, noun, is_defined=bool(definitions))
+    callers = find_callers(question, name, noun=FILE_OR_NAME)
     if not definitions:
-        raise unknown_path_error(records, name, "no file" if "/" in name else "no file or definition")
-    callers = find_callers(question, name)
+        hint = f"see: codebatch references {shlex.quote(last_name_component(name))}"
+        raise InvalidInput(f"the batch has uses, but no definition of {name!r}", hint=hint)
     caller_rows = [caller.row for caller in callers.result]
     followed = definitions[:DEFINITIONS_FOLLOWED_MAX]
     files = list(dict.fromkeys(map(path_bytes, followed)))
@@ -76,8 +79,8 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
         question=question,
         result=overview,
         completeness=completeness,
-        notes=callers.notes,
         coverage=callers.coverage,
+        not_searched=callers.not_searched,
     )
 
 

@@ -8,63 +8,64 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing
-from codebatch.model.analysis.uses import Certainty, NameUse
-from codebatch.model.entry import Entry, display_path, path_row
+from codebatch.model.analysis.uses import NameUse
+from codebatch.model.entry import Entry, display_path
 from codebatch.model.record import Edge
+from codebatch.model.text.words import searched_word
 from codebatch.operations import ignore_note
+from codebatch.operations.names.overridden_methods import find_overridden_methods
+from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, classify, classify_through, is_other
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
+from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
 from codebatch.plugins.worker_services import use_services
 from codebatch.query.answers.dependencies import BatchImports
+from codebatch.query.answers.implicit_calls import is_called_implicitly
+from codebatch.query.answers.language_families import language_family
+from codebatch.query.answers.path_mentions import file_names, names_file
+from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.fields import JsonRecord, as_typed_record
 from codebatch.query.filters.filters import path_bytes
 from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.records import BatchRecords
 
-SymbolKey = tuple[str, str]
-"""A symbol: the path of its file and its qualified name."""
+T = TypeVar("T")
+
 
 _DEPENDENCIES_TASK = "dependencies"
 _ALIASES_MAX = 20
-"""Maximum number of other names of a symbol that are searched."""
-
-
-class SymbolUse(msgspec.Struct, frozen=True):
-    """A use of a symbol. `candidates` is the number of definitions to which it can refer; 1 if it is resolved."""
-
-    path: bytes
-    use: NameUse
-    certainty: Certainty
-    candidates: int
-
-    @property
-    def row(self) -> JsonRecord:
-        """The use as a dictionary."""
-        place: JsonRecord = {"line": self.use.line, "column": self.use.column}
-        end: JsonRecord = {"end_line": self.use.end_line, "end_column": self.use.end_column}
-        kind: JsonRecord = {"role": self.use.role, "scope": self.use.scope, "target": self.use.target}
-        return {
-            **path_row(self.path), **place, **end, **kind, "resolution": self.certainty, "candidates": self.candidates
-        }  # fmt: skip
+_EXPORTERS_MAX = 200
+"""Maximum number of other names of a symbol that are searched, and of files through which an export is followed."""
 
 
 class SymbolUses(msgspec.Struct, frozen=True, kw_only=True):
     """The definitions of a symbol, and its uses by path and position.
 
-    If no file of the batch defines the symbol, `other_chains` is the number of uses of the last part of its name with
-    other parts before it. They are not in `uses`.
+    `others` has the uses in the same files that the question leaves out, with their number by role. `uncertain` stands
+    for those that are not exact, `misplaced` is as in UseSearch, and `implicit` is the number of definitions that are
+    called without their names. `other_chains` stands for uses of the last part of
+    the name with other parts before it, if no file of the batch defines the name. `covered` is the number of
+    occurrences by path that the answer covers.
     """
 
     definitions: list[JsonRecord]
     uses: list[SymbolUse]
-    other_chains: int = 0
+    others: Mapping[str, int] = {}
+    covered: Mapping[bytes, int] = {}
+
+    @property
+    def other_chains(self) -> int:
+        """The number of uses of the last part of the name with other parts before it."""
+        return self.others.get("other_chains", 0)
 
 
 def find_symbol_uses(
@@ -82,27 +83,81 @@ def find_symbol_uses(
     `definition` selects one symbol by its place, as `path:line` or `path`. With `is_exact`, only uses that are certain
     are returned. Raises InvalidInput or StoreCorrupt.
     """
-    all_definitions, _ = find_definitions_only(question, name)
-    definitions = definitions_at(question.records, name, all_definitions, definition)
     search = UseSearch(question, progress)
+    found = search_uses(search, name, definition=definition, is_exact=is_exact, roles=roles, path=path)
+    is_empty = all(use.use.role == "definition" for use in found.uses)
+    kind = " or ".join(roles) if roles else "reference"
+    return uses_answer(question, found, found, search.completeness, name, path, is_empty=is_empty, kind=kind)
+
+
+def search_uses(
+    search: UseSearch,
+    name: str,
+    *,
+    definition: str = "",
+    is_exact: bool = False,
+    roles: Collection[str] = (),
+    path: PathPatterns = "",
+) -> SymbolUses:
+    """Return the uses of the symbols with a name. The arguments are as in `find_symbol_uses`."""
+    all_definitions, _ = find_definitions_only(search.question, name)
+    definitions = definitions_at(search.question.records, name, all_definitions, definition)
     last = last_name_component(name)
     candidates = len(symbol_keys(all_definitions))
     paths = PathFilter(path)
+    same_name = all_definitions if last == name else find_definitions_only(search.question, last)[0]
+    overridden = find_overridden_methods(search.question.records, definitions, same_name)
+    search.overridden = {next(iter(symbol_keys([record]))): str(record["qualified"]) for record in overridden}
     found = search.uses(last, symbol_keys(definitions), candidates) if definitions else search.foreign_uses(last)
-    uses = [
-        use
-        for use in found
-        if paths.matches(use.path)
-        and (not roles or use.use.role in roles)
-        and (not is_exact or use.certainty == "exact")
-    ]
-    other_chains = 0
-    if not definitions:
-        matching = [use for use in uses if ends_with_name(use.use.target, name)]
-        uses, other_chains = matching, len(uses) - len(matching)
+    uses: list[SymbolUse] = []
+    others = Counter[str]()
+    for use in found:
+        role = use.use.role
+        if not paths.matches(use.path) or is_other(use.use, definitions):
+            continue
+        if not definitions and role != "string" and not ends_with_name(use.use.target, name):
+            others["other_chains"] += not roles or role in roles
+        elif role == "string" or (roles and role not in roles):
+            others[role] += role != "definition"
+        elif is_exact and use.certainty != "exact":
+            others["uncertain"] += 1
+        else:
+            uses.append(use)
+    search.overridden = {}
+    others["misplaced"] = search.misplaced
+    others["implicit"] = sum(map(search.is_called_implicitly, definitions))
     uses.sort(key=lambda use: (use.path, use.use.line, use.use.column))
-    result = SymbolUses(definitions=definitions, uses=uses, other_chains=other_chains)
-    return Answer(question=question, result=result, completeness=search.completeness)
+    covered = search.covered(("definition", "import", *(roles or ("call", "reference"))))
+    return SymbolUses(definitions=definitions, uses=uses, others=+others, covered=covered)
+
+
+def uses_answer(
+    question: BatchQuery,
+    result: T,
+    found: SymbolUses,
+    completeness: Completeness,
+    name: str,
+    path: PathPatterns,
+    *,
+    is_empty: bool,
+    kind: str,
+    noun: str = "name",
+    evidence: tuple[Evidence, ...] = (),
+) -> Answer[T]:
+    """Return an answer that was derived from the uses of a name. `kind` is the kind of the listed uses.
+
+    `noun` is as in NameSearch, and `evidence` is further evidence.
+    """
+    search = NameSearch(
+        name=name,
+        word=searched_word(last_name_component(name)),
+        noun=noun,
+        is_known=bool(found.definitions or found.uses or found.others),
+        evidence=(*evidence, *use_evidence(name, found.others, kind)),
+        covered=found.covered,
+        is_wanted=PathFilter(path).matches,
+    )
+    return name_answer(question, result, completeness, search, is_empty=is_empty)
 
 
 def definitions_at(records: BatchRecords, name: str, definitions: Sequence[JsonRecord], place: str) -> list[JsonRecord]:
@@ -134,12 +189,21 @@ def symbol_keys(definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
 class UseSearch:
     """A search for the uses of symbols in the files of a batch. Facts about files are kept between searches.
 
-    `missing` has the paths of files whose content is missing.
+    - `missing`: the paths of files whose content is missing.
+    - `overridden`: methods, with their qualified names, whose uses are also uses of the methods that override them.
+    - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
+    - `misplaced`: the number of uses of names that seem to be imported from outside of the project, but from a module
+      like that of a symbol.
     """
 
     def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
         self.missing: list[bytes] = []
-        self._question = question
+        self.unfollowed = self.misplaced = 0
+        self.question = question
+        self.overridden: Mapping[SymbolKey, str] = {}
+        self._first_name = ""
+        self._exporting: set[tuple[str, str]] = set()
+        self._seen: dict[str, Counter[bytes]] = defaultdict(Counter)
         self._records: BatchRecords = question.records
         self._progress = progress
         self._items: dict[str, int | None] = {}
@@ -153,41 +217,91 @@ class UseSearch:
         needed = records.plan.needed_for(_DEPENDENCIES_TASK if _DEPENDENCIES_TASK in records.task_names else "symbols")
         return msgspec.structs.replace(tasks_completeness(records, needed), lost=len(self.missing))
 
+    def is_called_implicitly(self, definition: JsonRecord) -> bool:
+        """Return whether a definition is called without its name, for example by an operator."""
+        if definition["symbol_type"] not in ("constructor", "function", "method"):
+            return False
+        language = self._uses.language_of(os.fsdecode(path_bytes(definition)))
+        return is_called_implicitly(language, str(definition["name"]), is_member=bool(definition.get("scope")))
+
+    def covered(self, roles: Collection[str]) -> Mapping[bytes, int]:
+        """Return the number of occurrences in some roles of the name that was searched first, by path."""
+        return sum((self._seen[role] for role in roles), Counter[bytes]())
+
     def uses(self, name: str, symbols: Collection[SymbolKey], candidates: int) -> Iterator[SymbolUse]:
         """Yield the uses of some symbols with a name, also under other names that imports give to them.
 
         `candidates` is the number of symbols with the name.
         """
-        pending = list(dict.fromkeys((name, *self._names_in_importers(symbols))))[:_ALIASES_MAX]
+        pending = [name]
+        for file, qualified in symbols:
+            pending += self._names_given_by(file, qualified, symbols)
+        pending = list(dict.fromkeys(pending))[:_ALIASES_MAX]
         known = set(pending)
+        families = {language_family(self._uses.language_of(file)) for file, _ in symbols}
         while pending:
             alias = pending.pop(0)
             for path, use in self._uses_of_name(alias):
-                found = _classify(path, use, symbols, 0 if alias != name else candidates)
+                if use.role != "string" and not self._is_related(path, families):
+                    continue
+                found = classify(path, use, symbols, 0 if alias != name else candidates)
+                found = found or classify_through(path, use, self.overridden)
                 if found is None:
+                    self.misplaced += use.resolved.certainty == "external" and self._may_lead_to(path, symbols)
+                    is_open = use.resolved.certainty == "name" and not use.resolved.definitions
+                    self.unfollowed += is_open and alias == name and use.role in ("call", "reference")
                     continue
                 yield found
-                if use.role == "import" and found.certainty in ("exact", "inferred"):
-                    for other in self._uses.aliases_in(os.fsdecode(path), alias, use.line):
+                if found.certainty in ("exact", "inferred"):
+                    for other in self._aliases(os.fsdecode(path), alias, use, symbols):
                         if other not in known and len(known) < _ALIASES_MAX:
                             known.add(other)
                             pending.append(other)
 
+    def _may_lead_to(self, path: bytes, symbols: Collection[SymbolKey]) -> bool:
+        """Return whether an import of a file leads to no file, but names a module like that of one of the symbols."""
+        links = [edge for edge in self._links_of(os.fsdecode(path)) if edge.resolution == "external"]
+        directory = os.fsdecode(path).split("/")[:-1]
+        files = {file_names(file, is_unique=False) for file, _ in symbols}
+        return any(names_file(edge.target.strip("."), names, directory) for edge in links for names in files)
+
+    def _is_related(self, path: bytes, families: Collection[str]) -> bool:
+        """Return whether a file is in a language that can use definitions in languages of some families."""
+        family = language_family(self._uses.language_of(os.fsdecode(path)))
+        return family in families or "native" in (family, *families)
+
     def first_exact_use(self, path: bytes, name: str, symbol: SymbolKey) -> int | None:
         """Return the line of the first use in a file that certainly refers to a symbol, or None if there is none."""
         for use in self._uses.uses_in(os.fsdecode(path), name):
-            found = _classify(path, use, {symbol}, 0)
+            found = classify(path, use, {symbol}, 0)
             if found is not None and found.certainty == "exact" and use.role != "definition":
                 return use.line
         return None
 
-    def _names_in_importers(self, symbols: Collection[SymbolKey]) -> Iterator[str]:
-        """Yield the names by which files import symbols that have another name outside of their own file."""
-        renamed = [path for path, qualified in symbols if self._uses.has_other_names(path, qualified)]
-        if renamed and _DEPENDENCIES_TASK in self._records.task_names:
-            importers = BatchImports(self._records).importers_of(renamed)
-            for path in sorted({edge.source for target in renamed for edge in importers.get(target, ())}):
-                yield from self._uses.imported_names(path, symbols)
+    def _aliases(self, path: str, name: str, use: NameUse, symbols: Collection[SymbolKey]) -> Iterator[str]:
+        """Yield the other names that a file with a use of a symbol gives to it, by an import or export."""
+        if use.role in ("import", "reference"):  # JavaScript also imports by destructuring: `{ a: b } = require("m")`.
+            yield from self._uses.aliases_in(path, name, use.line)
+        if (path, name) not in self._exporting and use.role != "definition":
+            self._exporting.add((path, name))
+            yield from self._names_given_by(path, name, symbols)
+
+    def _names_given_by(self, path: str, name: str, symbols: Collection[SymbolKey]) -> Iterator[str]:
+        """Yield the other names by which a file exports a name, or by which other files import it from this file."""
+        exported = self._uses.exported_names(path, name)
+        yield from filter(None, exported)
+        pending = [path] if "" in exported and _DEPENDENCIES_TASK in self._records.task_names else []
+        known = {*pending}
+        while pending and len(known) <= _EXPORTERS_MAX:
+            importers = BatchImports(self._records).importers_of(pending)
+            sources = sorted({edge.source for target in pending for edge in importers.get(target, ())} - known)
+            known.update(sources)
+            pending = []
+            for source in sources:
+                names = self._uses.imported_names(source, symbols)
+                yield from filter(None, names)
+                if "" in names:  # The file exports the symbol without a fixed name, too.
+                    pending.append(source)
 
     def foreign_uses(self, name: str) -> Iterator[SymbolUse]:
         """Yield the uses of a name that do not refer to definitions in the batch."""
@@ -196,12 +310,14 @@ class UseSearch:
                 yield SymbolUse(path, use, use.resolved.certainty, len(use.resolved.definitions))
 
     def _uses_of_name(self, name: str) -> Iterator[tuple[bytes, NameUse]]:
+        self._first_name = self._first_name or name
         items = list(self._records.items_with_name(name))
         for done, (item, entry) in enumerate(items):
             self._progress(done, len(items))
             path = os.fsdecode(entry.path)
             self._items[path] = item
             for use in self._uses.uses_in(path, name):
+                self._seen[use.role][entry.path] += name == self._first_name
                 yield entry.path, use
 
     def _files_with_name(self, name: str) -> Collection[str]:
@@ -228,7 +344,7 @@ class UseSearch:
         except ObjectMissing as error:
             if entry.path not in self.missing:
                 self.missing.append(entry.path)
-                self._question.note(f"{display_path(entry.path)} skipped: {error.message}")
+                self.question.note(f"{display_path(entry.path)} skipped: {error.message}")
             return None
 
     def _read(self, path: str) -> tuple[bytes, Mapping[str, bytes]] | None:
@@ -242,17 +358,3 @@ class UseSearch:
             return []
         records = self._records.item_records(_DEPENDENCIES_TASK, item) or ()
         return [as_typed_record(record, Edge) for record in records if record["kind"] == "edge"]
-
-
-def _classify(path: bytes, use: NameUse, symbols: Collection[SymbolKey], candidates: int) -> SymbolUse | None:
-    """Return a use of one of the symbols, or None if the use refers to something else.
-
-    A use that is not resolved can refer to any of `candidates` symbols. If this is 0, it is taken to refer to others.
-    """
-    resolved = use.resolved
-    places = {(found.path, found.qualified) for found in resolved.definitions}
-    if not places.isdisjoint(symbols):
-        return SymbolUse(path, use, resolved.certainty, len(places))
-    if resolved.certainty != "name" or places or not candidates or use.role == "definition":
-        return None
-    return SymbolUse(path, use, "name", candidates)

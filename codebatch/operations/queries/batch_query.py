@@ -6,7 +6,7 @@ Every answer is an `Answer`, which has the content and its completeness. Code th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from codebatch.git.history import HeadCommit
     from codebatch.plugins.catalogue import TaskCatalogue
     from codebatch.query.answers.search_coverage import SearchCoverage
+    from codebatch.query.answers.unparsed_files import DoubtfulFile, WordMatches
     from codebatch.query.completeness import Completeness
     from codebatch.query.secondary_files import SecondaryFiles
     from codebatch.query.sources.records import BatchRecords
-    from codebatch.query.sources.word_search import WordMatches
     from codebatch.snapshotting.changes import Changes
 
 Found = TypeVar("Found", covariant=True)
@@ -136,24 +136,18 @@ class BatchQuery:
         words: Sequence[str],
         *,
         is_wanted: Callable[[bytes], bool] = lambda _: True,
+        covered: Mapping[bytes, int] | None = None,
         matches: WordMatches | None = None,
-        with_results: Collection[bytes] = (),
     ) -> SearchCoverage:
         """Return the coverage of a search for some words that has no result. Raises StoreCorrupt.
 
-        The arguments are those of `search_coverage.read_coverage`. Ignored files are searched, unless the caller
-        selected an older batch.
+        The arguments are those of SearchScope. Ignored files are searched, unless the caller selected an older batch.
         """
-        from codebatch.query.answers.search_coverage import read_coverage  # Deferred: answers with results need it not.
+        # Deferred: answers with results need it not.
+        from codebatch.query.answers.search_coverage import SearchScope, read_coverage
 
-        return read_coverage(
-            self.records,
-            words,
-            is_current=self.is_newest,
-            is_wanted=is_wanted,
-            matches=matches,
-            with_results=with_results,
-        )
+        scope = SearchScope(is_current=self.is_newest, is_wanted=is_wanted, covered=covered or {}, matches=matches)
+        return read_coverage(self.records, words, scope)
 
     @property
     def is_stale(self) -> bool | None:
@@ -175,7 +169,8 @@ class Answer(Generic[Found]):
     - `question`: the query that was answered. `question.batch` is the batch.
     - `completeness`: how complete the answer is, and what is missing.
     - `notes`: for some queries, notes about files that were not analysed completely.
-    - `coverage`: if a name or file has no result, the files that were searched, and those that may contain results.
+    - `coverage`: if a name or file has no result, the files that were searched, and evidence that it may have some.
+    - `not_searched`: files in which the name may have further results, because they were not parsed completely.
 
     Example:
 
@@ -191,12 +186,14 @@ class Answer(Generic[Found]):
         completeness: Completeness,
         notes: tuple[str, ...] | None = None,
         coverage: SearchCoverage | None = None,
+        not_searched: tuple[DoubtfulFile, ...] = (),
     ) -> None:
         self.question = question
         self.result = result
         self.completeness = completeness if coverage is None else completeness.with_doubt(coverage.doubt)
         self.notes = notes
         self.coverage = coverage
+        self.not_searched = not_searched if coverage is None else coverage.doubtful
 
     @property
     def is_complete(self) -> bool:
@@ -230,7 +227,7 @@ class Answer(Generic[Found]):
         elif completeness.unfollowed:
             message, _, hint = completeness.unfollowed.partition("; ")
         elif completeness.doubt:
-            message, hint = completeness.doubt, "the member `coverage` of the answer lists the files"
+            message, hint = completeness.doubt, "the members `coverage` and `not_searched` of the answer have details"
         return BatchIncomplete(message, hint=hint)
 
 
@@ -286,6 +283,18 @@ def unknown_path_error(records: BatchRecords, path: str, noun: str) -> InvalidIn
         f", restricted to {', '.join(displayed_restriction(records.batch))}," if records.batch.about.paths else ""
     )
     return InvalidInput(f"the batch{restriction} has {noun} {path!r}", hint=hint)
+
+
+def refuse_unknown_path(records: BatchRecords, name: str, noun: str, *, is_defined: bool = True) -> None:
+    """Raise the error for an unknown path if a text can only be a path. The batch does not have this path.
+
+    A text with the ending of a file counts as a path unless a definition has this name.
+    """
+    ending = os.path.splitext(name)[1]
+    is_path = not name or "/" in name or any(character.isspace() for character in name)
+    has_ending = not is_defined and any(entry.path.endswith(os.fsencode(ending)) for entry in records.items if ending)
+    if is_path or has_ending:
+        raise unknown_path_error(records, name, noun)
 
 
 def _similar_paths(paths: list[bytes], target: bytes) -> list[bytes]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,24 +10,13 @@ from codebatch.errors import InvalidInput
 from codebatch.model.task import JsonValue
 from codebatch.operations.queries import records
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.partial_files import note_partial_file, note_partial_files
+from codebatch.operations.queries.partial_files import note_partial_file
 from codebatch.operations.queries.records import FileRecords
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter, last_name
 
 if TYPE_CHECKING:
     from codebatch.query.completeness import Completeness
-
-T = TypeVar("T")
-
-
-def find_definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
-    """Return the symbols with a name, by path and location. Imports are left out.
-
-    The name may be unqualified, or partly or fully qualified. Raises InvalidInput or StoreCorrupt.
-    """
-    matches, completeness = find_definitions_only(question, name)
-    return name_answer(question, matches, completeness, last_name_component(name), "definitions")
 
 
 def find_definitions_only(question: BatchQuery, name: str) -> tuple[list[JsonRecord], Completeness]:
@@ -53,28 +41,6 @@ def read_outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
     definitions = [record for record in answer.result.records if record["symbol_type"] != "import"]
     result = msgspec.structs.replace(answer.result, records=definitions)
     return Answer(question=question, result=result, completeness=answer.completeness, notes=notes)
-
-
-def name_answer(
-    question: BatchQuery,
-    result: list[T],
-    completeness: Completeness,
-    word: str,
-    results: str,
-    is_wanted: Callable[[bytes], bool] = lambda _: True,
-    *,
-    unresolved: int = 0,
-) -> Answer[list[T]]:
-    """Return an answer about a name, with notes or, if the result is empty and final, the coverage of the search.
-
-    `unresolved` is as in SearchCoverage.
-    """
-    notes = note_partial_files(question, word, results, is_wanted) if result else ()
-    is_final = not result and completeness.done == completeness.planned
-    coverage = question.read_coverage((word,), is_wanted=is_wanted) if is_final else None
-    if coverage is not None:
-        coverage = msgspec.structs.replace(coverage, unresolved=unresolved)
-    return Answer(question=question, result=result, completeness=completeness, notes=notes, coverage=coverage)
 
 
 def last_name_component(name: str) -> str:

@@ -14,7 +14,7 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.records import FileRecords, inspect_file
 from codebatch.operations.queries.source_line import SourceLine, read_lines
 from codebatch.query.answers.dependencies import BatchImports, find_dependents
-from codebatch.query.answers.import_rules import UNRESOLVED_LANGUAGES
+from codebatch.query.answers.import_rules import has_hidden_dependents, unparsed_languages
 from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.completeness import tasks_completeness
 from codebatch.query.fields import JsonRecord
@@ -85,7 +85,9 @@ def read_overview(question: BatchQuery, path: str) -> Answer[Overview]:
         dependents_in_all=_dependent_count(question.records, file.path)
         if _covers_project(question, {"dependencies"})
         else None,
-        dependents_partial=str((file_record or {}).get("lang", "")) in UNRESOLVED_LANGUAGES,
+        dependents_partial=has_hidden_dependents(
+            str((file_record or {}).get("lang", "")), unparsed_languages(question.records.files)
+        ),
         hardest=_hardest_functions(metrics),
         severities={severity: severities[severity] for severity in SEVERITIES if severities[severity]},
         findings=_with_source(question, file, diagnostics),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.query.answers.unparsed_files import find_unparsed_files
 from codebatch.query.sources.parsed_files import PARTIAL_PARSE_STATES
 from codebatch.query.sources.records import BatchRecords
 
@@ -16,8 +17,6 @@ _PATHS_SHOWN_MAX = 3
 # Maximum number of partially parsed files that are searched for a name. If there are more, the note has only their
 # number.
 _FILES_READ_MAX = 500
-# Maximum number of files whose records are read one by one. For more files, all records are read.
-_RECORDS_READ_MAX = 20
 
 
 def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str, ...]:
@@ -33,18 +32,16 @@ def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str
     return _note_once(question, f"{display_path(path)} is partially parsed: definitions may be missing")
 
 
-def note_partial_files(
-    question: BatchQuery, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
-) -> tuple[str, ...]:
+def note_partial_files(question: BatchQuery, name: str) -> tuple[str, ...]:
     """Return a note, in a tuple, that names the partially parsed files that contain a name.
 
-    The answer may lack results in these files. `missing` names these results, for example "calls". `is_wanted`
-    restricts the files by path. If there are no such files, return an empty tuple. Raises StoreCorrupt.
+    Definitions may be missing in these files. If there are no such files, return an empty tuple. Raises StoreCorrupt.
     """
-    entries = _partial_entries(question, name, is_wanted)
+    reasons = find_unparsed_files(question.records, question.records.items_with_name(name))
+    entries = [entry for entry, reason, _ in reasons if reason in PARTIAL_PARSE_STATES]
     if len(entries) > _FILES_READ_MAX:
         number = count_text(len(entries), "file")
-        return _note_once(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
+        return _note_once(question, f"{number} are partially parsed: definitions of {name} may be missing there")
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
     matches = [path for path, content in _read_contents(question, entries) if word.search(content)]
     if not matches:
@@ -52,22 +49,13 @@ def note_partial_files(
     paths_text = ", ".join(map(display_path, matches[:_PATHS_SHOWN_MAX]))
     more = f" and {len(matches) - _PATHS_SHOWN_MAX:,} more" if len(matches) > _PATHS_SHOWN_MAX else ""
     verb = "is" if len(matches) == 1 else "are"
-    return _note_once(question, f"{paths_text}{more} {verb} partially parsed: {missing} of {name} may be missing there")
+    note = f"{paths_text}{more} {verb} partially parsed: definitions of {name} may be missing there"
+    return _note_once(question, note)
 
 
 def _note_once(question: BatchQuery, note: str) -> tuple[str, ...]:
     question.note(note)
     return (note,)
-
-
-def _partial_entries(question: BatchQuery, name: str, is_wanted: Callable[[bytes], bool]) -> list[Entry]:
-    """Return the partially parsed files that may contain a name, by path."""
-    records = question.records
-    candidates = [(item, entry) for item, entry in records.items_with_name(name) if is_wanted(entry.path)]
-    if len(candidates) <= _RECORDS_READ_MAX and "parse" in records.task_names:
-        return [entry for item, entry in candidates if _is_partially_parsed(records, item)]
-    paths = {file.path_bytes for file in records.files if file.parse in PARTIAL_PARSE_STATES}
-    return sorted((entry for _, entry in candidates if entry.path in paths), key=lambda entry: entry.path)
 
 
 def _is_partially_parsed(records: BatchRecords, item: int) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing, StoreCorrupt
 from codebatch.model.entry import display_path, path_row
-from codebatch.model.text.words import WordFinder
+from codebatch.model.text.words import WordFinder, searched_word
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.partial_files import note_partial_files
+from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
 from codebatch.plugins.worker_services import name_services
+from codebatch.query.answers.unparsed_files import WordMatches
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.arguments import refuse_invalid_texts, refuse_unknown
@@ -19,10 +21,10 @@ from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
 from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
-from codebatch.query.sources.word_search import WordMatches
 
 _SYMBOLS_TASK = "symbols"
-REFERENCE_ROLES = ("definition", "import", "call", "reference")
+REFERENCE_ROLES = ("definition", "import", "call", "reference", "string")
+_DEFAULT_ROLES = REFERENCE_ROLES[:-1]
 
 SearchProgress = Callable[[int, int], None]
 """A callback with the number of files searched and the number of all files to search."""
@@ -40,7 +42,7 @@ def find_references(
     path: PathPatterns = "",
     progress: SearchProgress = ignore_progress,
 ) -> Answer[list[JsonRecord]]:
-    """Return every occurrence of a name in files that match `path`, by default in all roles.
+    """Return every occurrence of a name in files that match `path`, by default in all roles but `string`.
 
     Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or
     StoreCorrupt.
@@ -61,15 +63,21 @@ def find_references(
     is_wanted = PathFilter(path).matches
     matches = WordMatches([], [])
     every = list(_iter_references(question, name, is_wanted, matches, progress))
-    rows = [row for row in every if not roles or row["role"] in roles]
-    notes = note_partial_files(question, name, "places", is_wanted) if rows else ()
+    rows = [row for row in every if row["role"] in (roles or _DEFAULT_ROLES)]
+    others = Counter(str(row["role"]) for row in every if row["role"] not in ("definition", *(roles or _DEFAULT_ROLES)))
+    search = NameSearch(
+        name=name,
+        word=searched_word(name),
+        is_known=bool(every),
+        evidence=tuple(use_evidence(name, others, " or ".join(roles) or "reference")),
+        covered=Counter(path_bytes(row) for row in every if row["role"] != "string"),
+        is_wanted=is_wanted,
+        matches=matches,
+    )
     files = question.batch.about.items
-    answer_completeness = Completeness(planned=files, done=files, lost=len(matches.missing))
-    coverage = None
-    if not rows:
-        with_results = {path_bytes(row) for row in every}
-        coverage = question.read_coverage((name,), is_wanted=is_wanted, matches=matches, with_results=with_results)
-    return Answer(question=question, result=rows, completeness=answer_completeness, notes=notes, coverage=coverage)
+    completeness = Completeness(planned=files, done=files, lost=len(matches.missing))
+    is_empty = all(row["role"] == "definition" for row in rows) and "definition" not in roles
+    return name_answer(question, rows, completeness, search, is_empty=is_empty or not rows)
 
 
 def _iter_references(
@@ -88,7 +96,7 @@ def _iter_references(
     if not candidates:
         return
     find = name_services().references_in
-    finder = WordFinder((name,))
+    finder = WordFinder((searched_word(name),))
     known = _recorded_calls(question, name)
     for number, (item, entry) in enumerate(candidates):
         progress(number, len(candidates))

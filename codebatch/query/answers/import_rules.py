@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from codebatch.query.sources.parsed_files import ParsedFile
 
 _LANGUAGES_WITH_ALL_LINKS = frozenset(
     (
@@ -19,6 +21,30 @@ UNRESOLVED_LANGUAGES: Mapping[str, str] = {"sql": "SQL"}
 """Languages whose files define names, but whose uses of other files are not resolved, with their displayed names."""
 
 
-def has_all_dependents(language: str) -> bool:
-    """Return whether the known dependents of a file are complete, because all uses of other files are resolved."""
-    return language in _LANGUAGES_WITH_ALL_LINKS
+_HOST_LANGUAGES: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("astro", "svelte", "vue"), frozenset({"javascript", "tsx", "typescript"})),
+    **dict.fromkeys(("groovy", "clojure"), frozenset({"java", "kotlin", "scala"})),
+    **dict.fromkeys(("objective-c", "objective-cpp"), frozenset({"c", "cpp", "swift"})),
+    **dict.fromkeys(("fsharp", "vb"), frozenset({"csharp"})),
+    "cython": frozenset({"c", "python"}),
+    "erb": frozenset({"ruby"}),
+}
+"""Languages without a grammar, and the languages whose files they can import or use."""
+
+
+def has_all_dependents(language: str, unparsed: Iterable[str]) -> bool:
+    """Return whether the known dependents of a file are complete, because all uses of other files are resolved.
+
+    `unparsed` are the languages of the batch's files without a grammar.
+    """
+    return language in _LANGUAGES_WITH_ALL_LINKS and not has_hidden_dependents(language, unparsed)
+
+
+def has_hidden_dependents(language: str, unparsed: Iterable[str]) -> bool:
+    """Return whether files without a grammar can use a file in a language, or uses of such files are not resolved."""
+    return language in UNRESOLVED_LANGUAGES or any(language in _HOST_LANGUAGES.get(other, ()) for other in unparsed)
+
+
+def unparsed_languages(files: Iterable[ParsedFile]) -> frozenset[str]:
+    """Return the languages of files without a grammar."""
+    return frozenset(file.lang for file in files if file.parse == "unsupported")

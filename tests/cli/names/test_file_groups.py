@@ -83,7 +83,7 @@ def test_answers_for_programs_have_all_rows_unless_limited(analysed: CommandLine
     assert len(analysed("references", "price", "--limit", "2", "--json").records) == 4
     rows = [json.loads(line) for line in analysed("callers", "price", "--limit", "1", "-o", "jsonl").lines]
     call = {"path": "app/m00.py", "scope": "total", "line": 5, "target": "price", "calls": 1}
-    assert rows == [call | {"resolution": "inferred", "candidates": 1}]
+    assert rows == [call | {"resolution": "inferred", "candidates": 1, "through": ""}]
     assert analysed("callers", "price", "-o", "csv").lines[:2] == [
         "path,line,scope,target,calls,resolution",
         "app/m00.py,5,total,price,1,inferred",

@@ -73,8 +73,10 @@ def test_qualified_names_find_the_calls_of_methods(analysed: CommandLine) -> Non
 
 
 def test_calls_of_other_definitions_are_no_calls_of_an_external_name(analysed: CommandLine) -> None:
-    notes = analysed("callers", "os.price_of", "--store", "store").notes
-    assert notes == "none: no calls of os.price_of in 12 files (all parsed)\n"
+    notes = analysed("callers", "cart.price_of", "--store", "store").notes
+    assert notes == "none: no calls of cart.price_of in 12 files (all parsed)\n"
+    notes = analysed("callers", "oos.price_of", "--store", "store", status=2).notes
+    assert notes.startswith("error: the batch has no name 'oos.price_of'\n")
 
 
 def test_long_lists_are_cut_and_counted(analysed: CommandLine) -> None:
@@ -91,7 +93,7 @@ def test_long_lists_are_cut_and_counted(analysed: CommandLine) -> None:
 def test_files_are_preferred_and_unknown_names_are_errors(analysed: CommandLine) -> None:
     assert analysed("inspect", "shop/cart.py", "--store", "store").lines[0].startswith("shop/cart.py  python")
     notes = analysed("inspect", "nowhere", "--store", "store", status=2).notes
-    assert notes.startswith("error: the batch has no file or definition 'nowhere'\n")
+    assert notes.startswith("error: the batch has no file or name 'nowhere'\n")
     notes = analysed("inspect", "shop/nowhere", "--store", "store", status=2).notes
     assert notes.startswith("error: the batch has no file 'shop/nowhere'\n")
 

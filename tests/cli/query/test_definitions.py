@@ -26,7 +26,8 @@ def test_def_lists_definitions_but_not_imports(analysed: CommandLine) -> None:
     assert analysed("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
     assert analysed("def", "A.go").lines == ["a.py:2:9: method A.go"]
     assert [row["qualified"] for row in analysed("def", "go", "--json").records] == ["A.go", "go"]
-    assert analysed("def", "g").notes == "none: no definition of g in 2 files (all parsed)\n"
+    assert analysed("def", "os").notes == "none: no definition of os in 2 files (all parsed)\n"
+    assert "did you mean 'go'?" in analysed("def", "g", status=2).notes
 
 
 def test_callers_lists_each_calling_scope_once(analysed: CommandLine) -> None:
@@ -48,8 +49,7 @@ def test_callers_lists_each_calling_scope_once(analysed: CommandLine) -> None:
     assert refused["message"] == "go is not defined at a.py:3"
     *_, last = analysed("callers", "go", "--json").records
     call = {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
-    assert last == call | {"resolution": "name", "candidates": 2}
-    assert analysed("callers", "o").notes == "none: no calls of o in 2 files (all parsed)\n"
+    assert last == call | {"resolution": "name", "candidates": 2, "through": ""}
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])
@@ -118,11 +118,12 @@ def test_symbol_queries_note_partially_parsed_files(codebatch: CommandLine) -> N
     outlined = codebatch("outline", "b.kt", "--json").json
     assert outlined["notes"] == ["b.kt is partially parsed: definitions may be missing"]
     assert "in part" not in codebatch("outline", "a.py").notes
-    for command, missing in (("def", "definitions"), ("callers", "calls"), ("references", "places")):
-        note = f"b.kt is partially parsed: {missing} of lost may be missing there\n"
-        assert note in codebatch(command, "lost").notes
-        assert codebatch(command, "lost", "--json").json["notes"] == [note.strip()]
-        # A file that does not contain the name has no missing location of it.
-        assert "in part" not in codebatch(command, "los").notes
-        assert codebatch(command, "los", "--json").json["notes"] == []
-    assert "in part" not in codebatch("references", "lost", "--path", "a.py").notes
+    note = "b.kt is partially parsed: definitions of lost may be missing there"
+    assert note in codebatch("def", "lost").notes
+    assert codebatch("def", "lost", "--json").json["notes"] == [note]
+    for command in ("callers", "references"):
+        assert codebatch(command, "lost", status=3).notes == (
+            "incomplete: 1 more occurrence of lost in 1 file partially parsed:\n  b.kt: partially parsed\n"
+        )
+    # A file that does not contain the name has no missing location of it.
+    assert codebatch("callers", "lost", "--path", "a.py").notes == ""

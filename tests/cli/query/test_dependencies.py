@@ -32,8 +32,8 @@ def test_impact_lists_dependents_with_distance_and_import(codebatch: CommandLine
         "app/middle.py"
     ]
     ended = codebatch("impact", "web/util.ts")
-    assert ended.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
-    assert ended.lines[2].split() == ["2", "web/deep/page.ts", "web/main.ts:1", "exact"]
+    assert ended.lines[1].split() == ["1", "web/main.ts:1", "web/util.ts", "exact"]
+    assert ended.lines[2].split() == ["2", "web/deep/page.ts:1", "web/main.ts", "exact"]
     assert [record["path"] for record in codebatch("impact", "store/store.go", "--json").records] == ["cmd/main.go"]
     none = codebatch("impact", "app/top.py").notes
     assert (

@@ -23,8 +23,10 @@ def test_references_have_roles_and_come_from_the_snapshot(codebatch: CommandLine
     assert codebatch("references", "go", "--role", "call", "--path", "b", "--json").records == [
         {"path": "b.py", "name": "go", **place, "role": "call", "scope": "C.m"}
     ]
-    none, stale = codebatch("references", "gone").notes.splitlines()
-    assert none == "none: no references to gone in 3 files (all parsed)"
+    unknown = codebatch("references", "gone", "--json", status=2).error
+    assert unknown["message"] == "the batch has no name 'gone'"
+    assert unknown["hint"] == "files have changed since the batch was made; update it with: codebatch run"
+    stale = codebatch("references", "go").notes
     for narrowed, note in (
         (("--path", "c"), "none: no references to go whose path contains 'c' in 0 files (all parsed)"),
         (
@@ -55,10 +57,11 @@ def test_references_are_the_same_with_and_without_an_index(codebatch: CommandLin
 def test_note_on_partially_parsed_files_names_three_of_them(codebatch: CommandLine) -> None:
     for number, names in enumerate(("one three four", "three four", "three four", "four")):
         write(codebatch.directory / f"b{number}.py", f"def f(:\n    {names}\n")
+    write(codebatch.directory / "a.py", "def one(): pass\ndef three(): pass\ndef four(): pass\n")
     codebatch("run", ".", "-q")
     for name, files in {
         "one": "b0.py is",
         "three": "b0.py, b1.py, b2.py are",
         "four": "b0.py, b1.py, b2.py and 1 more are",
     }.items():
-        assert f"{files} partially parsed: " in codebatch.ends("references", name).notes
+        assert f"{files} partially parsed: " in codebatch("def", name).notes

@@ -6,6 +6,7 @@ import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
 from tree_sitter import Node
 
@@ -28,6 +29,8 @@ from codebatch_workers.uses.lookup_budget import LookupBudget
 _NO_RULES = LanguageRules()
 # Names that Python binds in the body of a class.
 _NAMES_OF_CLASS_BODY = frozenset({"__module__", "__qualname__"})
+# Nodes whose first part is a label, in languages whose rules have no labels: arguments with names, keys of literals.
+_LABEL_OWNERS = frozenset({"argument", "field", "field_designator", "field_initializer", "pair", "value_argument"})
 _PYTHON_BUILTINS = frozenset(dir(builtins))
 
 
@@ -285,6 +288,28 @@ class SourceFacts:
         label = parent.child_by_field_name("name") or parent.child_by_field_name("key") or parent.named_children[0]
         return label.start_byte == node.start_byte
 
+    def meaning(self, chain: NameChain, start: int, end: int) -> Literal["", "local", "label"]:
+        """Return whether an unresolved reference is a local variable or a label, as in NameUse."""
+        node = self.node_at(start)
+        parent = None if node is None else node.parent
+        if node is None or parent is None:
+            return ""
+        if parent.type != "pair_pattern" and (self.is_label(start, end) or _is_first_of_pair(node, parent)):
+            return "label"
+        if len(chain.names) > 1 or chain.is_open or chain.is_absolute:
+            return ""
+        if self.language == "ruby":  # Any other name that is not called is a local variable (unmarked_calls.py).
+            is_name = node.type == "identifier" and parent.type not in ("alias", "undef")
+            return "local" if is_name else ""
+        name = chain.names[0]
+        is_local = self.local_names.receiver(start, name.encode()) != "" and self.local_symbol(start, name) is None
+        return "local" if is_local else ""
+
+    def local_symbol(self, offset: int, name: str) -> Symbol | None:
+        """Return the only definition of a local variable, if it is one, such as a function expression."""
+        bound = self.bound_names(name, offset)
+        return self.symbol_at(bound[0].start) if len(bound) == 1 else None
+
     def definition(self, symbol: Symbol) -> Definition:
         """Return a symbol of the file as a definition."""
         return Definition(self.path, symbol.line, symbol.column, symbol.qualified, symbol.name, symbol.symbol_type)
@@ -296,6 +321,12 @@ class SourceFacts:
             return start + symbol.column - 1
         line = self.file.utf8[start : start + 4 * symbol.column].decode("utf-8", "ignore")
         return start + len(line[: symbol.column - 1].encode())
+
+
+def _is_first_of_pair(node: Node, parent: Node) -> bool:
+    children = parent.named_children if parent.type in _LABEL_OWNERS else []
+    has_value = len(children) > 1 or parent.type == "field_designator"
+    return has_value and children[0].start_byte == node.start_byte
 
 
 def _module_parts(path: str) -> list[str]:

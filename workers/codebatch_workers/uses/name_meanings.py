@@ -55,7 +55,8 @@ class NameMeanings:
         names, rules = chain.names, facts.rules
         receiver = facts.receiver(chain.start, names[0]) if len(names) > 1 else ""
         if len(names) == 1 and facts.receiver(chain.start, names[0]):
-            return None
+            symbol = facts.local_symbol(chain.start, names[0])
+            return None if symbol is None else Meaning("exact", (DefinedEntity(facts, (symbol,)),))
         if receiver == UNKNOWN_TYPE:
             return None
         if receiver:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved, SourceReader
 from codebatch.model.record import Edge
+from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE
+from codebatch_workers.symbols.occurrences.references import find_occurrences, may_contain_name
 from codebatch_workers.symbols.outline import file_outline
-from codebatch_workers.symbols.references import find_occurrences, may_contain_name
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import name_components
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -19,11 +20,16 @@ from codebatch_workers.uses.resolver import UseResolver
 def find_uses(resolver: UseResolver, facts: SourceFacts, name: str) -> Iterator[NameUse]:
     """Yield the occurrences of a name in a file, in text order."""
     for start, end, role, scope in find_occurrences(facts.file, name):
+        if role == "string":
+            place = (*facts.file.position(start), *facts.file.position(end))
+            yield NameUse(*place, role, scope, name, UNKNOWN)
+            continue
         resolved = _resolve(resolver, facts, name, (start, end), role, scope)
         chain = facts.chain_at(start, end)
         written = b"".join(facts.file.utf8[chain.start : end].split()).decode("utf-8", "replace")
         target = f".{written}" if chain.is_open else written
-        yield NameUse(*facts.file.position(start), *facts.file.position(end), role, scope, target, resolved)
+        meaning = facts.meaning(chain, start, end) if role == "reference" and resolved is UNKNOWN else ""
+        yield NameUse(*facts.file.position(start), *facts.file.position(end), role, scope, target, resolved, meaning)
 
 
 def _resolve(
@@ -72,6 +78,11 @@ class SnapshotUses:
         facts = self._facts_of(path)
         return [] if facts is None else list(find_uses(self._resolver, facts, name))
 
+    def language_of(self, path: str) -> str:
+        """Return the language of a file, or an empty text if its content is missing."""
+        facts = self._facts_of(path)
+        return "" if facts is None else facts.language
+
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""
         facts = self._facts_of(path)
@@ -85,22 +96,26 @@ class SnapshotUses:
             and name in (imported.member, name_components(imported.target)[-1])
         ]
 
-    def has_other_names(self, path: str, qualified: str) -> bool:
-        """Return whether other files can import a definition by another name than its own."""
+    def exported_names(self, path: str, name: str) -> list[str]:
+        """Return the other names by which a file exports one of its names, or a name of another module.
+
+        The name is empty if importing files choose it: the default export, or the value of the module.
+        """
         facts = self._facts_of(path)
         exports = () if facts is None else facts.exports
-        return any(export.local == qualified and export.name != qualified for export in exports)
+        exported = [export.name for export in exports if name in (export.local, export.member)]
+        return [_chosen_name(other) for other in exported if other not in (name, ALL_NAMES)]
 
     def imported_names(self, path: str, symbols: Collection[tuple[str, str]]) -> list[str]:
         """Return the names by which a file imports or exports one of some symbols of other files.
 
-        A symbol is given by its path and qualified name.
+        A symbol is given by its path and qualified name. An exported name is empty as in `exported_names`.
         """
         facts = self._facts_of(path)
         if facts is None:
             return []
         imports = [(name.local, self._resolver.resolve_import(facts, name.local, name.line)) for name in facts.imports]
-        exports = [(name.name, self._resolver.resolve_export(facts, name)) for name in facts.exports if name.module]
+        exports = [(_chosen_name(name.name), self._resolver.resolve_export(facts, name)) for name in facts.exports]
         return [
             name
             for name, resolved in (*imports, *exports)
@@ -116,6 +131,10 @@ class SnapshotUses:
     def _make_facts(self, path: str, content: bytes, contexts: Mapping[str, bytes]) -> SourceFacts:
         file = SourceFile(os.fsencode(path), content, executable=False, contexts=contexts)
         return SourceFacts(path, file, self._links_of(path), self._budget)
+
+
+def _chosen_name(exported: str) -> str:
+    return "" if exported in (DEFAULT_NAME, WHOLE_MODULE) else exported
 
 
 def defined_names(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> frozenset[str]:

@@ -75,6 +75,9 @@ class JavaUses:
     def _find_type_node(self, facts: SourceFacts, node: Node) -> TypeResult:
         """Return the type that a type name means. It can be the last name of a chain such as `a.B.C`."""
         parent = node.parent
+        created = parent.parent if parent is not None and parent.type == "generic_type" else parent
+        if created is not None and created.type == "object_creation_expression" and created.children[0].type != "new":
+            return None  # In `a.new B()`, the class of `a` decides what B is.
         if parent is None or parent.type != "scoped_type_identifier" or parent.named_children[0] == node:
             return self._types.find_type(facts, node, node_text(facts, node))
         before = facts.file.utf8[parent.start_byte : node.end_byte]
