@@ -59,10 +59,13 @@ class SymbolUse(msgspec.Struct, frozen=True):
 
 
 def is_other(use: NameUse, definitions: Sequence[JsonRecord]) -> bool:
-    """Return whether an unresolved reference does not mean the definitions: it is a local variable, or a label."""
+    """Return whether an unresolved reference does not mean the definitions: it is a local variable, or a label.
+
+    A framework can pass the result of a decorated function as the argument with its name, as pytest does.
+    """
     if use.meaning == "label":
         return bool(definitions) and all(record["symbol_type"] in _TYPES_WITHOUT_LABELS for record in definitions)
-    return use.meaning == "local"
+    return use.meaning == "local" and not any(record.get("decorators") for record in definitions)
 
 
 def classify(path: bytes, use: NameUse, symbols: Collection[SymbolKey], candidates: int) -> SymbolUse | None:

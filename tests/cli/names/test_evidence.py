@@ -35,6 +35,7 @@ NAMES = [
     ("unused import", {"a.py": "def log_it(): pass\n", "b.py": "from a import log_it\n"}, ["import"]),
     ("missing module", {"a/m.py": "def log_it(): pass\n", "b.py": "from x.a.m import log_it\nlog_it()\n"}, ["unresolved"]),
     ("local variable", {"a.js": "function log_it() {}\nfunction f(log_it) { return log_it; }\n"}, []),
+    ("fixture of a decorated function", {"a.py": "@fixture\ndef log_it(): pass\ndef test(log_it): assert log_it\n"}, ["reference"]),
     ("local variable in Ruby", {"a.rb": "def log_it; end\ndef f(log_it) = [log_it]\n"}, []),
     ("name of an argument", {"a.py": "def log_it(): pass\nf(log_it=1)\n"}, []),
     ("key of a literal", {"a.js": "function log_it() {}\nconst x = { log_it: 1 };\n"}, []),

@@ -6,7 +6,7 @@ import pytest
 
 from codebatch_workers.symbols.outline import file_outline
 from tests.support.source_files import source
-from tests.tasks.resolution.resolving import resolver
+from tests.tasks.resolution.resolving import answer, resolver, tree
 from tests.tasks.resolution.test_resolution import PYTHON
 
 
@@ -31,6 +31,24 @@ from tests.tasks.resolution.test_resolution import PYTHON
 def test_whole_module_import_is_not_a_name_in_its_package(path: str, target: str, resolution: str, files: str) -> None:
     resolved = resolver(PYTHON).resolve(path, "python", target, is_module=True)
     assert (resolved.resolution, " ".join(resolved.paths)) == (resolution, files)
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("space.two.name", ("file", "b/src/space/two.py")),
+        ("space.both.name", ("file", "a/src/space/both.py")),  # The nearest part of the package.
+        ("space.other", ("external", "")),
+    ],
+)
+def test_package_without_init_spans_directories(target: str, expected: tuple[str, str]) -> None:
+    files = tree("a/src/space/one.py a/src/space/both.py b/src/space/two.py b/src/space/both.py")
+    assert answer(files, "a/src/space/one.py", "python", target) == expected
+
+
+def test_package_with_init_is_in_one_directory() -> None:
+    files = tree("a/src/full/__init__.py a/src/full/one.py b/src/full/two.py")
+    assert answer(files, "a/src/full/one.py", "python", "full.two") == ("exact", "a/src/full/__init__.py")
 
 
 def test_module_import_is_distinguished_from_name_import() -> None:
