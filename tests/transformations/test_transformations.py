@@ -81,7 +81,7 @@ def test_changes_are_records_that_are_not_findings(project: CommandLine) -> None
     assert project("sql", "select path from change where after is null").lines[-1] == "d.txt"
     assert project("query", "outputs", "--where", "added == 0 and executable", "--count").text == "1\n"
     assert project("errors", "--json").records == project("query", "diagnostics", "--json").records == []
-    assert project("check", "--json").status == 0
+    assert project("check", "--allow-no-base", "--json").status == 0
 
 
 def test_run_after_the_changes_proposes_nothing(project: CommandLine) -> None:
