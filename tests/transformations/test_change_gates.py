@@ -10,6 +10,7 @@ import pytest
 from codebatch_workers.runtime.changes.gates import EVIDENCE_CHARACTERS_MAX, find_refusal
 from codebatch_workers.syntax.edited_files import EditedFile
 from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.tasks.syntax_errors import SyntaxErrors
 from tests.support.command_line import CommandLine, set_apart, write
 
 KEY = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj"] * 4) + "\n-----END\n"
@@ -29,17 +30,25 @@ def replacing(old: str, new: str) -> Callable[[SourceFile], Iterator[EditedFile]
     return task
 
 
-def refusal(file: SourceFile, task: Callable[[SourceFile], Iterator[EditedFile]]) -> tuple[str, str] | None:
-    """Return the gate that refuses the change of a task, and its evidence."""
-    (edited,) = task(file)
-    found = find_refusal(file, edited, task)
-    return None if found is None else (found.gate, found.evidence)
+Refusal = Callable[[SourceFile, Callable[[SourceFile], Iterator[EditedFile]]], "tuple[str, str] | None"]
+
+
+@pytest.fixture
+def refusal(errors: SyntaxErrors) -> Refusal:
+    """A function that returns the gate that refuses the change of a task, and its evidence."""
+
+    def find(file: SourceFile, task: Callable[[SourceFile], Iterator[EditedFile]]) -> tuple[str, str] | None:
+        (edited,) = task(file)
+        found = find_refusal(file, edited, task, errors.find)
+        return None if found is None else (found.gate, found.evidence)
+
+    return find
 
 
 @pytest.mark.parametrize(
     ("path", "old", "find", "replacement", "gate", "evidence"),
     [
-        ("a.py", "x = 1\n", "1", "(1", "parse", "the new content has 1 syntax error, the first in line 1; the old one"),
+        ("a.py", "x = 1\n", "1", "(1", "parse", "the new content has 1 syntax error, the first in line 2; the old one"),
         ("a.json", '{"a": 1}\n', "1", '"\x01"', "parse", "1 syntax error, the first in line 1; the old one has 0"),
         ("a.js", "f(1);\n", "1", "1, )) {", "parse", "the old one has 0"),
         (
@@ -50,13 +59,34 @@ def refusal(file: SourceFile, task: Callable[[SourceFile], Iterator[EditedFile]]
             "parse",
             "2 syntax errors, the first in line 1; the old one has 1",
         ),
+        # Only the exact parser of Python finds these.
+        (
+            "a.py",
+            "x = 1\nequal(*a, b)\n",
+            "equal(*a, b)",
+            "assert *a == b",
+            "parse",
+            "error, the first in line 2; the old",
+        ),
+        ("a.py", "x = 1\ny\n", "y", "return", "parse", "1 syntax error, the first in line 2; the old one has 0"),
+        # The error begins before the change that causes it.
+        (
+            "a.yaml",
+            "x: 1\ny: 2\na:\n  - 1\n",
+            "a:\n  -",
+            "b: -",
+            "parse",
+            "1 syntax error, the first in line 3; the old",
+        ),
         ("a.py", "f(1)\n", "f(1)", "f(1, f(1))", "repeat", "changes the new content again: 1 line added, 1 removed"),
         ("a.txt", "a\n", "a\n", "a\na\n", "repeat", "changes the new content again: 2 lines added, 0 removed"),
         ("a.py", "x = 'key'\n", "key'", f"'''{KEY}'''", "findings", "new finding in line 1: warning private-key"),
         ("a.c", "// old\n", "old", "\u202e", "findings", "new finding in line 1: warning bidi-control bidirectional"),
     ],
 )
-def test_bad_change_is_refused(path: str, old: str, find: str, replacement: str, gate: str, evidence: str) -> None:
+def test_bad_change_is_refused(
+    path: str, old: str, find: str, replacement: str, gate: str, evidence: str, refusal: Refusal
+) -> None:
     refused = refusal(source(old, path), replacing(find, replacement))
     assert refused is not None
     assert refused[0] == gate
@@ -68,6 +98,7 @@ def test_bad_change_is_refused(path: str, old: str, find: str, replacement: str,
     [
         ("a.py", "x = 1\n", "1", "2"),
         ("a.py", "x = (\nold\n", "old", "new"),
+        ("a.py", "x = 'old'\n", "'old'", "t'{y}'"),
         ("a.unknown", "x ( old\n", "old", "}}"),
         ("a.js", "import a from 'a';\nold();\n", "old", "fresh"),
         ("a.js", "old(a);\n", "old(a)", "1; // codebatch: ignore-file \u202e"),
@@ -76,11 +107,11 @@ def test_bad_change_is_refused(path: str, old: str, find: str, replacement: str,
         ("vendor/a.js", "// old\n", "old", "\u202e"),
     ],
 )
-def test_good_change_passes(path: str, old: str, find: str, replacement: str) -> None:
+def test_good_change_passes(path: str, old: str, find: str, replacement: str, refusal: Refusal) -> None:
     assert refusal(source(old, path), replacing(find, replacement)) is None
 
 
-def test_each_finding_counts_once() -> None:
+def test_each_finding_counts_once(refusal: Refusal) -> None:
     """A second finding with the message of an old one is new."""
     conflict = "<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n"
     twice = refusal(source(f"{conflict}old\n", "a.txt"), replacing("old\n", conflict))
@@ -89,14 +120,14 @@ def test_each_finding_counts_once() -> None:
     assert moved is None
 
 
-def test_deletion_passes_although_the_task_would_fail_for_no_content() -> None:
+def test_deletion_passes_although_the_task_would_fail_for_no_content(refusal: Refusal) -> None:
     def task(file: SourceFile) -> Iterator[EditedFile]:
         yield file.change(None)
 
     assert refusal(source("x = (\n"), task) is None
 
 
-def test_second_application_that_deletes_or_fails_is_evidence() -> None:
+def test_second_application_that_deletes_or_fails_is_evidence(refusal: Refusal) -> None:
     def deleting(file: SourceFile) -> Iterator[EditedFile]:
         yield file.change(None if b"new" in file.content else b"new\n")
 
@@ -116,7 +147,7 @@ def test_second_application_that_deletes_or_fails_is_evidence() -> None:
     assert len(refused[1]) == EVIDENCE_CHARACTERS_MAX
 
 
-def test_gates_see_the_executable_bit_and_the_contexts() -> None:
+def test_gates_see_the_executable_bit_and_the_contexts(refusal: Refusal) -> None:
     seen: list[tuple[bool, str]] = []
 
     def task(file: SourceFile) -> Iterator[EditedFile]:

@@ -8,6 +8,7 @@ fail for this item only. Findings pass `_finish_findings` before they are record
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
@@ -105,7 +106,7 @@ class TaskRunner:
         self._custom_task_names: set[str] = set()
         self._validated: set[str] = set()
         self._with_findings: set[str] = set()
-        self._validate_records = record_validator(objects)
+        self._validate_records = record_validator(objects, partial(self._environments.find_syntax_errors, scratch))
         self._custom_tasks = CustomTasks(catalogue, store, self._validate_records)
         self._encoder = msgspec.json.Encoder()
         self._frame_writer = FrameWriter()

@@ -22,7 +22,7 @@ from codebatch.model.task import TaskDeclaration
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.objects.referenced_objects import objects_named_in
 from codebatch_workers.api.protocols import FileTask, ProjectTask, refuse_object
-from codebatch_workers.runtime.changes.gates import TaskApplication, find_refusal
+from codebatch_workers.runtime.changes.gates import SyntaxErrorFinder, TaskApplication, find_refusal
 from codebatch_workers.syntax.edited_files import EditedFile
 from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
@@ -40,6 +40,7 @@ def validate_records(
     file: SourceFile | None = None,
     apply_task: TaskApplication | None = None,
     *,
+    find_errors: SyntaxErrorFinder = lambda _: (),
     has_object: Callable[[str], bool] | None = None,
     put_object: Callable[[bytes], Digest] = refuse_object,
 ) -> list[Record]:
@@ -47,6 +48,7 @@ def validate_records(
 
     The new content of a proposed change is stored by `put_object`, and a record replaces the change. A change that
     changes nothing is left out. If `apply_task` is given, the gates check the change. It calls the task on a file.
+    `find_errors` returns the syntax errors of a file, as the task `parse` reports them.
 
     Raises TypeError for the first value that is not a record, or ValueError for the first invalid record.
 
@@ -64,7 +66,7 @@ def validate_records(
                 continue
             refusal = None
             if file is not None and apply_task is not None and value.path == file.path:
-                refusal = find_refusal(file, value, apply_task)
+                refusal = find_refusal(file, value, apply_task, find_errors)
             record: Record = _change_record(value, put_object, refusal)
         else:
             record = _valid_record(value, has_object)
@@ -80,11 +82,11 @@ def validate_records(
     return records
 
 
-def record_validator(objects: PackWriter | None) -> Callable[..., list[Record]]:
+def record_validator(objects: PackWriter | None, find_errors: SyntaxErrorFinder) -> Callable[..., list[Record]]:
     """Return `validate_records` with the objects of a store. Without a store, no change can be proposed."""
     if objects is None:
-        return validate_records
-    return partial(validate_records, has_object=objects.has_object, put_object=objects.add)
+        return partial(validate_records, find_errors=find_errors)
+    return partial(validate_records, find_errors=find_errors, has_object=objects.has_object, put_object=objects.add)
 
 
 def _change_record(

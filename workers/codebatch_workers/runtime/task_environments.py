@@ -9,11 +9,17 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.model.digest import Digest
+from codebatch.model.record import Diagnostic
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.system.files.memory_scratch import try_memory_scratch
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.runtime.command_programs import CommandProgram
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.tasks.syntax_errors import shared_syntax_errors
+
+_GATES_DIRECTORY = ".gates"
+"""The scratch directory of the gates of changes. No task has this name."""
 
 
 class TaskEnvironments:
@@ -46,3 +52,9 @@ class TaskEnvironments:
         if self._objects is not None:
             environment = replace(environment, put_object=self._objects.add)
         return environment
+
+    def find_syntax_errors(self, scratch: Path, file: SourceFile) -> list[Diagnostic]:
+        """Return the syntax errors in a new content of a file. `scratch` is the scratch directory of all tasks."""
+        directory = scratch / _GATES_DIRECTORY
+        directory.mkdir(exist_ok=True)
+        return shared_syntax_errors(self.make("", msgspec.Struct(), directory)).find(file)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from codebatch_workers.syntax.broken_trees import iter_broken_nodes
 from codebatch_workers.syntax.source import SourceFile
 
 # A control character in a JSON string. Many files are indented by tabs, so the pattern needs another character before
@@ -45,6 +46,13 @@ def unseen_errors(file: SourceFile) -> list[UnseenError]:
     """
     find = _FINDERS_BY_LANGUAGE.get(file.language)
     return [] if find is None or file.tree is None else list(find(file))
+
+
+def error_spans(file: SourceFile) -> list[tuple[int, int]]:
+    """Return the offsets of each syntax error in a file, also of those that the grammar does not report."""
+    if file.tree is None or not file.has_syntax_error:
+        return [(error.start, error.end) for error in unseen_errors(file)]
+    return [(node.start_byte, node.end_byte) for node in iter_broken_nodes(file.tree.root_node, file.language)]
 
 
 def _find_control_characters(file: SourceFile) -> Iterator[UnseenError]:

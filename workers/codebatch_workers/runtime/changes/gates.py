@@ -7,8 +7,9 @@ finding.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from codebatch.model.change import ChangeRefusal
 from codebatch.model.record import Diagnostic
@@ -18,11 +19,10 @@ from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.lint.text_rules import TEXT_RULES
 from codebatch_workers.runtime.results import TaskFailure
 from codebatch_workers.runtime.task_calls import call_guarded
-from codebatch_workers.syntax.broken_trees import iter_broken_nodes
 from codebatch_workers.syntax.edited_files import EditedFile
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import exclude_suppressed
-from codebatch_workers.syntax.unseen_errors import unseen_errors
+from codebatch_workers.syntax.unseen_errors import error_spans
 from codebatch_workers.tasks.lint import apply_rule
 
 EVIDENCE_CHARACTERS_MAX = 300
@@ -35,12 +35,18 @@ TaskApplication = Callable[[SourceFile], Iterable[object]]
 """A call of the task on a file. It returns the values that the task yields."""
 
 
-def find_refusal(file: SourceFile, edited: EditedFile, apply_task: TaskApplication) -> ChangeRefusal | None:
+SyntaxErrorFinder = Callable[[SourceFile], Sequence[Diagnostic]]
+"""A function that returns the syntax errors that the task `parse` reports in a file."""
+
+
+def find_refusal(
+    file: SourceFile, edited: EditedFile, apply_task: TaskApplication, find_errors: SyntaxErrorFinder
+) -> ChangeRefusal | None:
     """Return the first gate that refuses a change of a file, or None if the change passes. A deletion passes."""
     if edited.content is None:
         return None
     changed = SourceFile(file.path, edited.content, edited.executable, file.contexts)
-    if evidence := _new_syntax_errors(file, changed):
+    if evidence := _new_syntax_errors(file, changed, find_errors):
         return ChangeRefusal(gate="parse", evidence=evidence)
     if evidence := _second_change(changed, apply_task):
         return ChangeRefusal(gate="repeat", evidence=evidence)
@@ -49,21 +55,26 @@ def find_refusal(file: SourceFile, edited: EditedFile, apply_task: TaskApplicati
     return None
 
 
-def _new_syntax_errors(file: SourceFile, changed: SourceFile) -> str:
-    lines = _error_lines(changed)
-    before = len(_error_lines(file)) if lines else 0
+def _new_syntax_errors(file: SourceFile, changed: SourceFile, find_errors: SyntaxErrorFinder) -> str:
+    """Return the evidence if a file gets more syntax errors. For Python, only those of the exact parser count."""
+    lines = [(error.line, error.end_line) for error in find_errors(changed)]
+    before = len(find_errors(file)) if lines else 0
+    if len(lines) <= before and changed.language != "python":
+        lines = [(changed.line(start), changed.line(end)) for start, end in error_spans(changed)]
+        before = len(error_spans(file)) if lines else 0
     if len(lines) <= before:
         return ""
+    # An error may begin long before the change that causes it.
+    edited = changed.line(_common_length(file.utf8, changed.utf8))
+    first = min(max(start, edited) if edited <= end else start for start, end in lines)
     errors = count_text(len(lines), "syntax error")
-    return f"the new content has {errors}, the first in line {min(lines)}; the old one has {before:,}"
+    return f"the new content has {errors}, the first in line {first}; the old one has {before:,}"
 
 
-def _error_lines(file: SourceFile) -> list[int]:
-    """Return the line of each syntax error. A file in a language without a grammar has none."""
-    if not file.has_syntax_error:
-        return [file.line(error.start) for error in unseen_errors(file)]
-    assert file.tree is not None
-    return [file.line(node.start_byte) for node in iter_broken_nodes(file.tree.root_node, file.language)]
+def _common_length(one: bytes, other: bytes) -> int:
+    """Return the length of the longest common beginning."""
+    shorter = min(len(one), len(other))
+    return bisect_left(range(shorter), True, key=lambda length: one[: length + 1] != other[: length + 1])
 
 
 def _second_change(changed: SourceFile, apply_task: TaskApplication) -> str:
