@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from codebatch.model.change import Gate
 
@@ -10,30 +10,34 @@ _KEY = "-----BEGIN PRIVATE KEY-----\\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwg
 
 
 class PlantedRewrite(NamedTuple):
-    """A rewrite, a file in which it matches, and the gate that refuses the change, or None if the rewrite is good."""
+    """A rewrite, and a file in which it matches.
+
+    `gate` is the gate that refuses the change, or None if the rewrite is good. `left out`: there is no change, because
+    the new code does not fit in its place.
+    """
 
     language: str
     pattern: str
     rewrite: str
     content: str
-    gate: Gate | None
+    gate: Gate | Literal["left out"] | None
 
 
 PLANTED_REWRITES = (
     # The new code is not valid in its place.
-    PlantedRewrite("python", "old($X)", "new($X", "y = old(1)\n", "parse"),
-    PlantedRewrite("python", "old($X)", "x = $X", "y = 1 + old(1)\n", "parse"),
-    PlantedRewrite("python", "$X == None", "$X is not", "if a == None:\n    pass\n", "parse"),
-    PlantedRewrite("javascript", "old($X)", "new ($X", "old(1);\n", "parse"),
-    PlantedRewrite("typescript", "old($X)", "as $X", "let a: string = old(1);\n", "parse"),
-    PlantedRewrite("go", "old($X)", "if $X", "package a\n\nfunc f() { x := old(1) }\n", "parse"),
-    PlantedRewrite("java", "old($X)", "new($X)", "class C { int a = old(1); }\n", "parse"),
-    PlantedRewrite("rust", "old($X)", "fn $X", "fn f() { let a = old(1); }\n", "parse"),
-    PlantedRewrite("json", '"old": $X', '"new" $X', '{"old": 1}\n', "parse"),
-    PlantedRewrite("css", "color: $X", "color: {$X", "a { color: red; }\n", "parse"),
+    PlantedRewrite("python", "old($X)", "new($X", "y = old(1)\n", "left out"),
+    PlantedRewrite("python", "old($X)", "x = $X", "y = 1 + old(1)\n", "left out"),
+    PlantedRewrite("python", "$X == None", "$X is not", "if a == None:\n    pass\n", "left out"),
+    PlantedRewrite("javascript", "old($X)", "new ($X", "old(1);\n", "left out"),
+    PlantedRewrite("typescript", "old($X)", "as $X", "let a: string = old(1);\n", "left out"),
+    PlantedRewrite("go", "old($X)", "if $X", "package a\n\nfunc f() { x := old(1) }\n", "left out"),
+    PlantedRewrite("java", "old($X)", "new($X)", "class C { int a = old(1); }\n", "left out"),
+    PlantedRewrite("rust", "old($X)", "fn $X", "fn f() { let a = old(1); }\n", "left out"),
+    PlantedRewrite("json", '"old": $X', '"new" $X', '{"old": 1}\n', "left out"),
+    PlantedRewrite("css", "color: $X", "color: {$X", "a { color: red; }\n", "left out"),
     # The new code matches again.
     PlantedRewrite("python", "old($X)", "old($X, old($X))", "old(1)\n", "repeat"),
-    PlantedRewrite("python", "f($$$A)", "f($$$A, timeout=1)", "f(a)\n", "repeat"),
+    PlantedRewrite("python", "f($$$A)", "f($$$A, 1)", "f(a)\n", "repeat"),
     PlantedRewrite("python", "f($A, $B)", "f($B, $A)", "f(a, b)\nf(c, f(d, e))\n", "repeat"),
     PlantedRewrite("javascript", "f($X)", "f(await $X)", "async function g() { f(1); }\n", "repeat"),
     PlantedRewrite("go", "f($X)", "g(f($X))", "package a\n\nfunc h() { f(1) }\n", "repeat"),

@@ -132,3 +132,69 @@ def test_example_that_is_rewritten_again_is_an_error(project: CommandLine) -> No
     write(project.directory / "codebatch.toml", settings.replace('"old($X, 0)"', '"old($X, $$$REST, 0)"'))
     message = project("run", "src", "--json", status=2).error["message"]
     assert message.endswith("rewrite 1: `good` is rewritten again, into 'old(1, 0, 0)\\n'")
+
+
+PLACES = """
+[[tasks.places.rewrites]]
+lang = "python"
+pattern = "equal($A, $B)"
+rewrite = "assert $A == $B"
+bad = "equal(a, b)"
+good = "assert a == b"
+
+[[tasks.places.rewrites]]
+lang = "python"
+pattern = "tr($X)"
+rewrite = 'tr($X, "app")'
+bad = "tr(1)"
+good = 'tr(1, "app")'
+
+[[tasks.places.rewrites]]
+lang = "javascript"
+pattern = "setup($X)"
+rewrite = "begin($X);\\nfinish($X)"
+bad = "setup(1);"
+good = "begin(1);\\nfinish(1);"
+
+[[tasks.places.rewrites]]
+lang = "yaml"
+pattern = "a: $X"
+rewrite = "b: $X"
+bad = "a: 1"
+good = "b: 1"
+"""
+FILES = {
+    "a.py": ("equal(*a, b)\nequal(a, b)\n", "equal(*a, b)\nassert a == b\n", "the new code would be a syntax error"),
+    "b.py": (
+        'x = f"{tr(1)}"\ntr(2)\n',
+        'x = f"{tr(1)}"\ntr(2, "app")\n',
+        "the string around the match must not contain its own quotation mark there before Python 3.12",
+    ),
+    "c.js": (
+        "if (a) setup(1);\nsetup(2);\n",
+        "if (a) setup(1);\nbegin(2);\nfinish(2);\n",
+        "the new code is several statements where one statement or expression stands",
+    ),
+    "d.yaml": ("a:\n  - 1\n---\na: 5\n", "a:\n  - 1\n---\nb: 5\n", "the new code would be a syntax error"),
+}
+
+
+def test_only_matches_in_whose_place_the_new_code_fits_are_rewritten(codebatch: CommandLine) -> None:
+    for name, (before, _, _) in FILES.items():
+        write(codebatch.directory / "src" / name, before)
+    write(codebatch.directory / "src/new/pyproject.toml", '[project]\nname = "p"\nrequires-python = ">=3.12"\n')
+    write(codebatch.directory / "src/new/b.py", FILES["b.py"][0])
+    write(codebatch.directory / "codebatch.toml", PLACES)
+    set_apart(codebatch, "src")
+    codebatch("run", "src")
+    rows = codebatch("query", "diagnostics", "--code", "not-rewritten", "--json").records
+    assert [(row["path"], row["line"], row["message"].removeprefix("a pattern matches, but: ")) for row in rows] == [
+        (name, 1, reason) for name, (_, _, reason) in FILES.items()
+    ]
+    codebatch("apply")
+    for name, (_, after, _) in FILES.items():
+        assert (codebatch.directory / "src" / name).read_text() == after
+    assert (codebatch.directory / "src/new/b.py").read_text() == 'x = f"{tr(1, "app")}"\ntr(2, "app")\n'
+    codebatch("run", "src")
+    assert codebatch("query", "diagnostics", "--code", "syntax-error", "--json").records == []
+    assert codebatch("changes").notes == "no changes\n"

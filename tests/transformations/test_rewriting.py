@@ -12,12 +12,14 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.api.protocols import FileFailure
 from codebatch_workers.syntax.content_offsets import content_offsets
 from codebatch_workers.syntax.edited_files import EditedFile
-from codebatch_workers.syntax.patterns import edits, rewriting
+from codebatch_workers.syntax.patterns import edits
 from codebatch_workers.syntax.patterns.finders import PatternError
 from codebatch_workers.syntax.patterns.matching import STEPS_MAX
 from codebatch_workers.syntax.patterns.rewriting import compile_rewrite, rewrite_content
+from codebatch_workers.syntax.patterns.selection import SYNTAX, UNGROUPED
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.rewrites import RewriteTask
+from codebatch_workers.tasks.syntax_errors import SyntaxErrors
 
 
 def source(content: str | bytes, language: str = "python") -> SourceFile:
@@ -81,6 +83,9 @@ def test_match_is_replaced(language: str, pattern: str, rewrite: str, before: st
         ("rust", "f($X)", "g!(1, $X)", "fn h() { f(a + b); }\n", "fn h() { g!(1, a + b); }\n"),
         ("c", "SQUARE($X)", "$X * $X", "int x = 1 / SQUARE(y + 1);\n", "int x = 1 / ((y + 1) * (y + 1));\n"),
         ("css", "color: $X", "background: $X", "a { color: red }\n", "a { background: red }\n"),
+        ("csharp", "f($X)", "a ? $X : b", "int c = 1 + f(2);\n", "int c = 1 + (a ? 2 : b);\n"),
+        ("csharp", "f($X)", "$X[0]", "int c = f(d) + f(new e());\n", "int c = d[0] + new e()[0];\n"),
+        ("c", "f($X)", "a * $X", "int b = f(c) / f(d + 1);\n", "int b = a * c / (a * (d + 1));\n"),
     ],
 )  # fmt: skip
 def test_code_keeps_its_grouping(language: str, pattern: str, rewrite: str, before: str, after: str) -> None:
@@ -95,8 +100,9 @@ def test_code_keeps_its_grouping(language: str, pattern: str, rewrite: str, befo
         ("python", "f($X, $X)", "g($X)", "f(a, # why\n a)\n", 1, "the new code would lose a comment"),
         ("python", "f($$$X)", "g($$$X)", "f(a,\n b,  # why\n)\n", 2, "other code would follow a comment"),
         ("python", "for $X in $Y: $$$Z", "g($Y)", "async for a in b: c\n", 1, "the new code would lose `async`"),
-        ("python", "size($X)", "$X.size", "size(*a)\n", 1, rewriting.UNGROUPED),
-        ("python", "size($X)", "$X.size", "size(a=1)\n", 1, rewriting.UNGROUPED),
+        ("python", "size($X)", "$X.size", "size(*a)\n", 1, UNGROUPED),
+        ("python", "size($X)", "$X.size", "size(a=1)\n", 1, UNGROUPED),
+        ("python", "f($X)", "g($X", "\nf(a + b)\n", 2, SYNTAX),
     ],
 )  # fmt: skip
 def test_match_is_left_out(language: str, pattern: str, rewrite: str, content: str, line: int, reason: str) -> None:
@@ -104,17 +110,13 @@ def test_match_is_left_out(language: str, pattern: str, rewrite: str, content: s
     assert rewrite_content(source(content, language), [rule]) == (content.encode(), [(line, reason)])
 
 
-def test_other_matches_are_rewritten_if_one_is_left_out() -> None:
-    task = RewriteTask([compile_rewrite("f($X)", "g($X)", "python")])
+def test_other_matches_are_rewritten_if_one_is_left_out(errors: SyntaxErrors) -> None:
+    task = RewriteTask([compile_rewrite("f($X)", "g($X)", "python")], errors)
     change, finding = task.run_file(source("f(  # why\n  f(1))\nf(2)\n"))
     assert isinstance(change, EditedFile)
     assert change.content == b"f(  # why\n  g(1))\ng(2)\n"
     assert isinstance(finding, Diagnostic)
     assert (finding.line, finding.message) == (1, "a pattern matches, but: the new code would lose a comment")
-
-
-def test_syntax_errors_without_parentheses_are_kept_for_the_gate() -> None:
-    assert rewritten("f(a + b)\n", ("f($X)", "g($X")) == b"g(a + b\n"
 
 
 def test_nested_edits_follow_in_later_passes() -> None:
@@ -174,12 +176,12 @@ def test_rewritten_file_has_a_limited_size(monkeypatch: pytest.MonkeyPatch) -> N
     assert rewritten("old(1)\n", ("old($X)", "new(1, 2, 3, 45)")) == b"new(1, 2, 3, 45)\n"
 
 
-def test_task_leaves_out_code_that_nobody_edits_and_fails_for_too_many_matches() -> None:
-    task = RewriteTask([compile_rewrite("old($X)", "new($X)", "python")])
+def test_task_leaves_out_code_that_nobody_edits_and_fails_for_too_many_matches(errors: SyntaxErrors) -> None:
+    task = RewriteTask([compile_rewrite("old($X)", "new($X)", "python")], errors)
     for path, count in ((b"a.py", 1), (b"vendor/a.py", 0)):
         assert len(task.run_file(SourceFile(path, b"old(1)\n", executable=False, contexts={}))) == count
     many = "f(" + "a, " * (STEPS_MAX // 100) + "a)\n"
-    repeated = RewriteTask([compile_rewrite("f($$$A, $$$A, $$$B, $$$B)", "g()", "python")])
+    repeated = RewriteTask([compile_rewrite("f($$$A, $$$A, $$$B, $$$B)", "g()", "python")], errors)
     with pytest.raises(FileFailure, match="a pattern matches in too many ways"):
         repeated.run_file(source(many))
 
@@ -191,9 +193,9 @@ def test_task_leaves_out_code_that_nobody_edits_and_fails_for_too_many_matches()
         codecs.BOM_UTF16_LE + b"#\0\0\xd8\n\0" + "old(1)\n".encode("utf-16-le"),
     ],
 )
-def test_file_that_cannot_be_edited_exactly_has_a_finding(content: bytes) -> None:
+def test_file_that_cannot_be_edited_exactly_has_a_finding(content: bytes, errors: SyntaxErrors) -> None:
     """The encoding of the first file has no é. The second file has half a character."""
-    task = RewriteTask([compile_rewrite("old($X)", "né($X)", "python")])
+    task = RewriteTask([compile_rewrite("old($X)", "né($X)", "python")], errors)
     (finding,) = task.run_file(source(content))
     assert isinstance(finding, Diagnostic)
     assert (finding.code, finding.line) == ("not-rewritten", 1)

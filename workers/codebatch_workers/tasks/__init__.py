@@ -12,6 +12,7 @@ from codebatch_workers.lint.python.ruff_files import pinned_elsewhere, ruff_cont
 from codebatch_workers.syntax.contexts import language_context, packages_context
 from codebatch_workers.syntax.language.attributes import attributes_context
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
+from codebatch_workers.syntax.python_versions import PYTHON_CONTEXT, python_context
 from codebatch_workers.tasks.parse_config import ParseConfig
 from codebatch_workers.tasks.rewrite_config import RewriteConfig
 
@@ -122,7 +123,7 @@ REWRITES = TaskDeclaration(
     config=RewriteConfig,
     tools=PARSE.tools,
     optional_tools=EXTRA_GRAMMAR_TOOLS,
-    contexts=PARSE.contexts,
+    contexts={**PARSE.contexts, PYTHON_CONTEXT: python_context},
 )
 """The declaration of all tasks that consist of rewrites. Each has its own name."""
 

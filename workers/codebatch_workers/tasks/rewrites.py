@@ -13,13 +13,15 @@ from codebatch_workers.syntax.patterns.rewriting import RewriteRule, compile_rew
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND
 from codebatch_workers.tasks.rewrite_config import Rewrite, RewriteConfig
+from codebatch_workers.tasks.syntax_errors import SyntaxErrors, shared_syntax_errors
 
 NOT_REWRITTEN_CODE = "not-rewritten"
 
 
 def create(environment: TaskEnvironment[RewriteConfig]) -> RewriteTask:
     """Return the task."""
-    return RewriteTask([rule for rewrite in environment.config.rewrites for rule in _compile_variants(rewrite)])
+    rules = [rule for rewrite in environment.config.rewrites for rule in _compile_variants(rewrite)]
+    return RewriteTask(rules, shared_syntax_errors(environment))
 
 
 def _compile_variants(rewrite: Rewrite) -> Iterator[RewriteRule]:
@@ -35,21 +37,26 @@ def _compile_variants(rewrite: Rewrite) -> Iterator[RewriteRule]:
 class RewriteTask:
     """The task: a change of each file in which a pattern matches, and a finding for each match that is left out."""
 
-    def __init__(self, rules: list[RewriteRule]) -> None:
+    def __init__(self, rules: list[RewriteRule], errors: SyntaxErrors) -> None:
         self._rules = rules
+        self._errors = errors
 
     def run_file(self, file: SourceFile) -> list[Record | EditedFile]:
         """Return the change of a file. Raises FileFailure if a pattern matches in too many ways."""
         if file.file_class in NOT_WRITTEN_BY_HAND:
             return []
         try:
-            content, left_out = rewrite_content(file, self._rules)
+            content, left_out = rewrite_content(file, self._rules, self._find_error_lines)
         except TooManySteps as error:
             raise FileFailure("a pattern matches in too many ways") from error
         except ValueError as error:
             return [_report(file, 1, str(error))]
         changes = [] if content == file.content else [file.change(content)]
         return [*changes, *(_report(file, match.line, match.reason) for match in left_out)]
+
+    def _find_error_lines(self, file: SourceFile) -> list[int]:
+        """Return the lines of the errors that an exact parser finds. For most languages, there is none."""
+        return [error.line for error in self._errors.find(file)] if file.language == "python" else []
 
 
 def _report(file: SourceFile, line: int, reason: str) -> Record:

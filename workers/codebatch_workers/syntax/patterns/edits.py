@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
@@ -18,12 +18,19 @@ Part = str | Span
 """A part of the new code: a text, or a range of `utf8` that is copied."""
 
 
+CodeKind = Literal["expression", "statement", "statements", "unknown"]
+"""The new code of an edit by itself: one expression, one statement or declaration, several of them or none, or code
+that cannot be parsed by itself.
+"""
+
+
 class Edit(NamedTuple):
     """A range of `utf8` of a file, and the parts of the code that replaces it."""
 
     start: int
     end: int
     parts: Sequence[Part]
+    kind: CodeKind = "expression"
 
 
 def root_of(file: SourceFile) -> Node:
@@ -36,12 +43,38 @@ def length_of(parts: Sequence[Part]) -> int:
     return sum(len(part.encode()) if isinstance(part, str) else part[1] - part[0] for part in parts)
 
 
+def text_of(file: SourceFile, parts: Sequence[Part]) -> bytes:
+    """Return the text of some parts in UTF-8."""
+    return b"".join(part.encode() if isinstance(part, str) else file.utf8[part[0] : part[1]] for part in parts)
+
+
 def new_starts(edits: Sequence[Edit]) -> Iterator[int]:
     """Yield the offset of each edit in the UTF-8 text of the edited file."""
     moved = 0
     for edit in edits:
         yield edit.start + moved
         moved += length_of(edit.parts) - (edit.end - edit.start)
+
+
+def new_spans(edits: Sequence[Edit]) -> Iterator[Span]:
+    """Yield the offsets of the new code of each edit in the UTF-8 text of the edited file."""
+    for edit, start in zip(edits, new_starts(edits), strict=True):
+        yield start, start + length_of(edit.parts)
+
+
+def original_offset(offset: int, edits: Sequence[Edit]) -> int | None:
+    """Return the offset before some edits of an offset after them, or None for text that the edits have added."""
+    moved = 0
+    for edit, start in zip(edits, new_starts(edits), strict=True):
+        if offset < start:
+            break
+        for part in edit.parts:
+            length = length_of([part])
+            if offset < start + length:
+                return None if isinstance(part, str) else part[0] + offset - start
+            start += length
+        moved = edit.end - start
+    return offset + moved
 
 
 def apply_edits(file: SourceFile, edits: Sequence[Edit]) -> SourceFile:

@@ -1,7 +1,7 @@
 """The grouping of code that a rewrite puts into other code.
 
 If `$X` of the new code `$X.size` stands for `a + b`, the parser reads `a + b.size` as `a + (b.size)`. So the code of
-`$X` is not a node of the new tree. Then parentheses keep the code together. If they cannot, the edit is left out.
+`$X` is not a node of the new tree. Then parentheses keep the code together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.patterns.edits import Edit, Part, apply_edits, length_of, new_starts, root_of
+from codebatch_workers.syntax.patterns.edits import Edit, Part, length_of, new_starts, root_of
 from codebatch_workers.syntax.source import SourceFile
 
 LANGUAGES_WITH_PARENTHESES = frozenset(
@@ -20,6 +20,7 @@ LANGUAGES_WITH_PARENTHESES = frozenset(
         "cpp",
         "csharp",
         "go",
+        "hcl",
         "java",
         "javascript",
         "kotlin",
@@ -29,6 +30,7 @@ LANGUAGES_WITH_PARENTHESES = frozenset(
         "ruby",
         "rust",
         "scala",
+        "sql",
         "swift",
         "tsx",
         "typescript",
@@ -41,7 +43,10 @@ _OPERATION = re.compile(
     r"as_expression|await|binary|boolean|cast|clone|comparison|conditional|creation|infix|lambda|new_|not_|operator|ternary|unary"
 )
 """The types of expressions that often need parentheses."""
-_TRIED_ALONE_MAX = 100
+BARE_LISTS = frozenset(
+    {"argument_list", "comma_expression", "expression_list", "right_assignment_list", "sequence_expression"}
+)
+"""The types of nodes that are lists of expressions, also without brackets."""
 _SEPARATORS = frozenset({",", ";"})
 _TOKEN_TREE = "token_tree"  # noqa: S105 - A node of Rust: the argument of a macro, which has no inner structure.
 
@@ -63,58 +68,12 @@ def _can_be_in_list(node: Node) -> bool:
     return node.is_named or node.type.strip() in _SEPARATORS or node.type.isspace()
 
 
-def edit_file(file: SourceFile, edits: Sequence[Edit]) -> tuple[SourceFile, list[Edit]]:
-    """Return the file after some edits, with parentheses around code that would be grouped otherwise.
+def group_captures(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) -> list[Edit | None]:
+    """Return edits with parentheses around copied nodes that are not nodes of the new tree. None if it cannot be.
 
-    Also return the edits that are left out, because parentheses are not possible. If the file would have new syntax
-    errors with and without parentheses, the edits are made without, and the gate `parse` will refuse the change.
-    Raises ValueError like `apply_edits`.
+    `plain` is the file after the edits.
     """
-    plain = apply_edits(file, edits)
-    if file.language not in LANGUAGES_WITH_PARENTHESES:
-        return plain, []
-    kept = _group_all(file, plain, edits)
-    changed = _apply_kept(file, plain, edits, kept)
-    if _has_new_errors(file, changed):
-        kept = [_repair_edit(file, edit, grouped, len(edits)) for edit, grouped in zip(edits, kept, strict=True)]
-        changed = _apply_kept(file, plain, edits, kept)
-    if _has_new_errors(file, changed):
-        return plain, []
-    return changed, [edit for edit, other in zip(edits, kept, strict=True) if other is None]
-
-
-def _apply_kept(file: SourceFile, plain: SourceFile, edits: Sequence[Edit], kept: Sequence[Edit | None]) -> SourceFile:
-    """Return the file after the edits in `kept` that are not None. `plain` is the file after `edits`."""
-    return plain if kept == edits else apply_edits(file, [edit for edit in kept if edit is not None])
-
-
-def _group_all(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) -> list[Edit | None]:
-    """Return each edit with the parentheses that it needs, or None if it cannot have them."""
-    grouped = _group_captures(file, plain, edits)
-    changed = _apply_kept(file, plain, edits, grouped)
-    whole = iter(_group_edits(changed, [edit for edit in grouped if edit is not None]))
-    return [edit and next(whole) for edit in grouped]
-
-
-def _has_new_errors(file: SourceFile, changed: SourceFile) -> bool:
-    return changed.has_syntax_error and not file.has_syntax_error
-
-
-def _repair_edit(file: SourceFile, edit: Edit, grouped: Edit | None, count: int) -> Edit | None:
-    """Return an edit in the form that alone makes no syntax error.
-
-    If there is none, return `edit`, so that the file is refused. Return None if only the parentheses are an error.
-    """
-    if grouped is None or count > _TRIED_ALONE_MAX:
-        return edit if grouped == edit else None
-    for candidate in (grouped, _group_operations(file, edit)):
-        if not _has_new_errors(file, apply_edits(file, [candidate])):
-            return candidate
-    return edit if _has_new_errors(file, apply_edits(file, [edit])) else None
-
-
-def _group_captures(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) -> list[Edit | None]:
-    """Return edits with parentheses around copied nodes that are not nodes of the new tree. None if it cannot be."""
+    has_parentheses = file.language in LANGUAGES_WITH_PARENTHESES
     root = root_of(plain)
     grouped: list[Edit | None] = []
     for edit, start in zip(edits, new_starts(edits), strict=True):
@@ -128,24 +87,28 @@ def _group_captures(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) 
                 parts.append(part)
             else:
                 parts += ("(", part, ")")
-                is_possible = is_possible and not _NOT_PARENTHESIZED.search(node.type)
+                is_possible = is_possible and has_parentheses and not _NOT_PARENTHESIZED.search(node.type)
             place = end
         grouped.append(edit._replace(parts=parts) if is_possible else None)
     return grouped
 
 
-def _group_edits(changed: SourceFile, edits: Sequence[Edit]) -> list[Edit]:
-    """Return edits with parentheses around new code that is not a node of the changed file."""
-    root = root_of(changed)
-    grouped: list[Edit] = []
-    for edit, start in zip(edits, new_starts(edits), strict=True):
-        length = length_of(edit.parts)
-        is_whole = not length or is_grouped(root, start, start + length)
-        grouped.append(edit if is_whole else edit._replace(parts=["(", *edit.parts, ")"]))
-    return grouped
+def group_whole(edit: Edit) -> Edit:
+    """Return an edit with parentheses around the new code."""
+    return edit._replace(parts=["(", *edit.parts, ")"])
 
 
-def _group_operations(file: SourceFile, edit: Edit) -> Edit:
+def is_one_expression(root: Node, start: int, end: int) -> bool:
+    """Return whether the code in [start, end) is one expression in parentheses, not a list or several statements."""
+    node = root.descendant_for_byte_range(start, end)
+    if node is None or (node.start_byte, node.end_byte) != (start, end):
+        return False
+    opening, *inner, closing = node.children
+    types = [child.type for child in inner if not child.is_extra]
+    return (opening.type, closing.type) == ("(", ")") and len(types) == 1 and types[0] not in BARE_LISTS
+
+
+def group_operations(file: SourceFile, edit: Edit) -> Edit:
     """Return an edit with parentheses around all copied expressions that have an operator."""
     parts: list[Part] = []
     for part in edit.parts:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from codebatch_workers.syntax.comments import comment_spans
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE, LANGUAGES_WITH_MACROS, load_grammar
 
 PATTERN_BYTES_MAX = 10_000
@@ -143,17 +144,50 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     return best.node
 
 
+class CodeShape(NamedTuple):
+    """The shape of code by itself.
+
+    - `node_type`: the type of its only node, or empty. `is_list`: whether the node begins with another, not a token.
+    - `has_errors`: whether it has syntax errors.
+    """
+
+    node_type: str
+    is_list: bool
+    has_errors: bool
+
+
+def read_shape(code: str, language: str) -> CodeShape:
+    """Return the shape of code that may have metavariables, also in strings. Comments before and after it are ignored.
+
+    Raises PatternError if there are too many metavariables.
+    """
+    text = code.encode()
+    for start, end in reversed(comment_spans(text, language)):
+        if not text[:start].strip() or not text[end:].strip():
+            text = text[:start] + text[end:]
+    best = _parse_pattern(text.decode().strip(), language)
+    if not any(best.faults[:2]):
+        return CodeShape(best.kind, best.is_list, has_errors=False)
+    # Other placeholders may make one node of several, but with errors.
+    reader, contexts = _pattern_reader(text.decode().strip(), language)
+    return CodeShape("", False, all(reader.read_first(context).faults[1] for context in contexts))
+
+
 def _parse_pattern(text: str, language: str) -> _ParsedPattern:
     """Parse a pattern with each piece of code that its language has in _CONTEXTS.
 
     Return the result with the fewest faults.
     """
+    reader, contexts = _pattern_reader(text, language)
+    return min(map(reader.read, contexts), key=lambda result: result.faults)
+
+
+def _pattern_reader(text: str, language: str) -> tuple[_PatternReader, Sequence[tuple[str, str]]]:
+    """Return a reader of a pattern, and the pieces of code around it to try. Raises PatternError."""
     holes = [(match[1], match.start(), match.end()) for match in METAVARIABLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
-    reader = _PatternReader(text, holes, language)
-    read = (reader.read(context) for context in _CONTEXTS_BY_LANGUAGE.get(language, (_NO_CONTEXT,)))
-    return min(read, key=lambda result: result.faults)
+    return _PatternReader(text, holes, language), _CONTEXTS_BY_LANGUAGE.get(language, (_NO_CONTEXT,))
 
 
 class _ParsedPattern(NamedTuple):
@@ -161,13 +195,15 @@ class _ParsedPattern(NamedTuple):
 
     The faults are, in order of weight: the pattern is not one node (0 or 1), the size of its errors, and the number of
     metavariables that are not nodes. `unread` is one of these metavariables. `is_deep` is true if the pattern is nested
-    too deeply.
+    too deeply. `kind` is the type of the node. `is_list` is true if its first child is a named node.
     """
 
     faults: tuple[int, int, int]
     node: PatternNode | None = None
     unread: str = ""
     is_deep: bool = False
+    kind: str = ""
+    is_list: bool = False
 
 
 class _PatternReader:
@@ -189,10 +225,7 @@ class _PatternReader:
 
         While there are faults, change the placeholder of one metavariable: the change that removes the most faults.
         """
-        first = self._stand_ins[0]
-        chosen = [
-            self._first_stand_in_for_many if written.startswith(_MANY_MARK) else first for written, _, _ in self._holes
-        ]
+        chosen = self._first_stand_ins()
         best = self._parse_once(context, chosen)
         tries, is_better = 1, True
         while is_better and any(best.faults):
@@ -205,6 +238,14 @@ class _PatternReader:
                 if read.faults < best.faults:
                     best, chosen, is_better = read, other, True
         return best
+
+    def read_first(self, context: tuple[str, str]) -> _ParsedPattern:
+        """Return the result of parsing the pattern with the first placeholders."""
+        return self._parse_once(context, self._first_stand_ins())
+
+    def _first_stand_ins(self) -> list[str]:
+        first, first_for_many = self._stand_ins[0], self._first_stand_in_for_many
+        return [first_for_many if written.startswith(_MANY_MARK) else first for written, _, _ in self._holes]
 
     def _parse_once(self, context: tuple[str, str], chosen: Sequence[str]) -> _ParsedPattern:
         prefix, suffix = context
@@ -223,14 +264,17 @@ class _PatternReader:
         node = _node_at(root, start, len(source), is_closed=suffix.startswith(";"))
         if node is None or errors:
             return _ParsedPattern(faults=(node is None, errors, 0))
+        read = _ParsedPattern(
+            faults=_NO_FAULTS, kind=node.type, is_list=bool(node.children) and node.children[0].is_named
+        )
         unread = dict(holes)
         try:
             converted = _convert_node(node, source, holes, unread, depth=0)
         except RecursionError:
-            return _ParsedPattern(faults=(0, 0, 1), is_deep=True)
+            return read._replace(faults=(0, 0, 1), is_deep=True)
         if unread:
-            return _ParsedPattern(faults=(0, 0, len(unread)), unread=next(iter(unread.values())))
-        return _ParsedPattern(faults=_NO_FAULTS, node=converted)
+            return read._replace(faults=(0, 0, len(unread)), unread=next(iter(unread.values())))
+        return read._replace(node=converted)
 
 
 def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | None:

@@ -3,8 +3,8 @@
 An edit replaces a byte range of the original content. The bytes of metavariables are copied, so they keep their
 encoding, newlines and indentation. Edits that are nested in another one follow in the next pass.
 
-A match is left out if its edit would lose a comment or another token. Code that would be grouped otherwise gets
-parentheses.
+A match is left out if its edit would lose a comment or another token, or does not fit in its place (selection.py).
+Code that would be grouped otherwise gets parentheses.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codebatch_workers.syntax.patterns.edits import Edit, Part, Span, root_of
+from codebatch_workers.syntax.patterns.edits import CodeKind, Edit, Part, Span, original_offset, root_of, text_of
 from codebatch_workers.syntax.patterns.finders import PatternError, SyntaxFinder, SyntaxMatch, pattern_finder
-from codebatch_workers.syntax.patterns.grouping import edit_file
 from codebatch_workers.syntax.patterns.lost_tokens import PatternTokens, count_tokens, find_lost_token, last_comment
-from codebatch_workers.syntax.patterns.reading import METAVARIABLE, read_pattern
+from codebatch_workers.syntax.patterns.places import BLOCKS_BY_LANGUAGE, is_statement
+from codebatch_workers.syntax.patterns.reading import METAVARIABLE, read_pattern, read_shape
+from codebatch_workers.syntax.patterns.selection import ErrorFinder, select_edits
 from codebatch_workers.syntax.source import SourceFile
 
 PASSES_MAX = 4
 _COMMA_BEFORE = re.compile(r",\s*\Z")
 _COMMA_AFTER = re.compile(r"\A\s*,\s*")
-UNGROUPED = "other code would split the matched code, and parentheses are not possible"
 _INDENTATION = re.compile(rb"[ \t]*")
 
 
@@ -34,6 +34,7 @@ class RewriteRule(NamedTuple):
     - `finder`: the finder of the pattern. It binds all metavariables, also those without a name.
     - `texts`: the texts before, between and after the metavariables `names` in the new code.
     - `tokens`: the tokens of the pattern.
+    - `kind`: the kind of the new code.
     - `ends_with_semicolon`: whether the pattern does. If not, a semicolon after the code stays as it is.
     """
 
@@ -41,6 +42,7 @@ class RewriteRule(NamedTuple):
     texts: Sequence[str]
     names: Sequence[str]
     tokens: PatternTokens
+    kind: CodeKind
     ends_with_semicolon: bool
 
 
@@ -82,8 +84,21 @@ def compile_rewrite(pattern: str, rewrite: str, language: str) -> RewriteRule:
         texts=[*texts, template[end:]],
         names=names,
         tokens=tokens,
+        kind=_kind_of(template, language),
         ends_with_semicolon=pattern.rstrip().endswith(";"),
     )
+
+
+def _kind_of(code: str, language: str) -> CodeKind:
+    """Return the kind of new code."""
+    shape = read_shape(code, language)
+    if not shape.node_type:
+        return "unknown" if shape.has_errors else "statements"
+    if shape.is_list and shape.node_type in BLOCKS_BY_LANGUAGE.get(language, ()):
+        return "statements"
+    if shape.node_type == "expression_statement" and not code.endswith(";"):
+        return "expression"
+    return "statement" if is_statement(shape.node_type, language) else "expression"
 
 
 def _with_names(pattern: str) -> str:
@@ -101,29 +116,55 @@ def _with_names(pattern: str) -> str:
     return METAVARIABLE.sub(named, pattern)
 
 
-def rewrite_content(file: SourceFile, rules: Sequence[RewriteRule]) -> Rewritten:
+def rewrite_content(
+    file: SourceFile, rules: Sequence[RewriteRule], find_errors: ErrorFinder | None = None
+) -> Rewritten:
     """Return the content of a file after at most PASSES_MAX passes of some rewrites.
 
     If the patterns still match then, return the content after the first pass, which the gate `repeat` will refuse.
-    Raises TooManySteps, or ValueError if the file cannot be edited exactly or would be too long.
+    `find_errors` is an exact parser, or None if the grammar is exact enough. Raises TooManySteps, or ValueError if the
+    file cannot be edited exactly or would be too long.
     """
-    contents = [file.content]
-    edits, left_out = _select_edits(file, rules) if file.notebook is None else ([], [])
-    while edits and len(contents) <= PASSES_MAX:
-        changed, ungrouped = edit_file(file, edits)
-        if len(contents) == 1:
-            left_out += (LeftOutMatch(file.line(edit.start), UNGROUPED) for edit in ungrouped)
-        if len(ungrouped) == len(edits):
-            edits = []
-        else:
-            file = changed
-            contents.append(file.content)
-            edits, _ = _select_edits(file, rules)
-    return Rewritten(contents[1] if edits else contents[-1], sorted(left_out))
+    if file.notebook is not None:
+        return Rewritten(file.content, [])
+    passes: list[_Pass] = []
+    while len(passes) <= PASSES_MAX:
+        edits, left_out = _find_edits(file, rules)
+        selected = select_edits(file, edits, find_errors)
+        left_out |= selected.left_out
+        passes.append(_Pass(file, selected.made, left_out))
+        file = selected.changed
+        if not selected.made:
+            return Rewritten(file.content, _original_matches(passes))
+    first, second, *_ = passes
+    return Rewritten(second.file.content, _original_matches([first]))
 
 
-def _select_edits(file: SourceFile, rules: Sequence[RewriteRule]) -> tuple[list[Edit], list[LeftOutMatch]]:
+class _Pass(NamedTuple):
+    """The file before a pass, the edits that were made, and the start of each match that was left out."""
+
+    file: SourceFile
+    made: Sequence[Edit]
+    left_out: Mapping[int, str]
+
+
+def _original_matches(passes: Sequence[_Pass]) -> list[LeftOutMatch]:
+    """Return the matches that the last pass left out, if they begin with code of the original content."""
+    *earlier, last = passes
+    matches = set()
+    for start, reason in last.left_out.items():
+        offset: int | None = start
+        for each in reversed(earlier):
+            offset = None if offset is None else original_offset(offset, each.made)
+        if offset is not None:
+            matches.add(LeftOutMatch(passes[0].file.line(offset), reason))
+    return sorted(matches)
+
+
+def _find_edits(file: SourceFile, rules: Sequence[RewriteRule]) -> tuple[list[Edit], dict[int, str]]:
     """Return the outermost edits, by position, and the matches that are left out because an edit would lose code.
+
+    Of these, the offset of the code and the reason are returned.
 
     If two rules match one node, the first rule counts.
     """
@@ -134,16 +175,16 @@ def _select_edits(file: SourceFile, rules: Sequence[RewriteRule]) -> tuple[list[
     ]
     matches.sort(key=lambda entry: entry[:3])
     edits: list[Edit] = []
-    left_out: list[LeftOutMatch] = []
+    left_out: dict[int, str] = {}
     end = 0
     for start, _, number, match in matches:
         parts = _new_parts(file, rules[number], match)
-        edit = Edit(start, _edit_end(file, rules[number], match), parts)
-        if _text_of(file, parts) == file.utf8[start : edit.end]:
+        edit = Edit(start, _edit_end(file, rules[number], match), parts, rules[number].kind)
+        if text_of(file, parts) == file.utf8[start : edit.end]:
             continue
         loss = _find_loss(file, rules[number], match)
-        if loss:
-            left_out.append(loss)
+        if loss is not None:
+            left_out.setdefault(*loss)
         elif start >= end:
             edits.append(edit)
             end = edit.end
@@ -157,17 +198,17 @@ def _edit_end(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> int:
     return match.end - 1 if has_semicolon and not is_captured and not rule.ends_with_semicolon else match.end
 
 
-def _find_loss(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> LeftOutMatch | None:
-    """Return why the edit of a match would lose code, or None."""
+def _find_loss(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> tuple[int, str] | None:
+    """Return the offset of code that the edit of a match would lose, and the reason, or None."""
     root = root_of(file)
     token = find_lost_token(root, match, rule.tokens)
     if token is not None:
         name = "a comment" if token.is_extra else f"`{file.utf8[token.start_byte : token.end_byte].decode()}`"
-        return LeftOutMatch(file.line(token.start_byte), f"the new code would lose {name}")
+        return token.start_byte, f"the new code would lose {name}"
     for name, text in zip(rule.names, rule.texts[1:], strict=True):
         comment = None if text.startswith("\n") else last_comment(root, match.captures[name])
         if comment is not None:
-            return LeftOutMatch(file.line(comment.start_byte), "other code would follow a comment")
+            return comment.start_byte, "other code would follow a comment"
     return None
 
 
@@ -208,7 +249,3 @@ def _has_crlf(file: SourceFile) -> bool:
     """Return whether most lines of a file end with CRLF."""
     crlf = file.utf8.count(b"\r\n")
     return crlf > 0 and 2 * crlf >= file.utf8.count(b"\n")
-
-
-def _text_of(file: SourceFile, parts: Sequence[Part]) -> bytes:
-    return b"".join(part.encode() if isinstance(part, str) else file.utf8[part[0] : part[1]] for part in parts)
