@@ -127,7 +127,7 @@ GAPS = [
     ("a.rb", "class É; end\nmodule Ж; end\n", ["É", "Ж"]),
     ("a.rb", "def a(b, c)\n  b<<c\nend\n", ["a"]),
     ("a.rb", "def self; end\ndef self(a); end\n", ["self", "self"]),
-    ("a.rb", "A = -> b: { c }\nB = -> d=e() { f }\n", ["A", "B", "e"]),
+    ("a.rb", "A = -> b: { c }\nB = -> d=e() { f }\n", ["A", "B", "c", "e", "f"]),
     ("a.rb", "A = { :$= => 1, :$; => 2, :$, => 3, :$/ => 4 }\ndef f; end\n", ["A", "f"]),
     ("a.php", "<?php\n$a = clone $b ??= f();\n$c = clone $d = clone $e = g();\n", ["f", "g"]),
     ("a.rs", "struct A<B:, C: /* d */> { e: B }\n", ["A", "e"]),
