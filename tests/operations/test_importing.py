@@ -220,6 +220,22 @@ def test_imports_of_the_same_program_under_two_names_do_not_match(project: Proje
         project.run()
 
 
+def test_finding_of_one_more_task_is_not_compared(project: Project) -> None:
+    """The other task does not hide the finding of the first, and neither is new nor fixed."""
+    line = b'{"path":"a.py","line":1,"message":"m","code":"C","tool":"t"}\n'
+    one = project.take(line, "one").batch
+    both = project.take(line, "two", start=one).batch
+    for old, new in ((one, both), (both, one)):
+        assert states(project, old, new, "t") == [("not_comparable", "not_checked", "C")]
+    assert states(project, both, both, "t") == []
+    with open_store(project.store.root, project=project.tree) as store:
+        batch = store.batch(both.id)
+        compared = [batch.compare(old.id, tool="t") for old in (one, both)]
+        compared.append(batch.compare(both.id, tool="t", task="two"))
+        unchanged = [comparison.counts["unchanged"] for comparison in compared]
+    assert unchanged == [1, 1, 1]
+
+
 @pytest.mark.slow
 def test_base_contains_the_imports_of_its_own_tree(project: Project) -> None:
     def check() -> CheckResult:

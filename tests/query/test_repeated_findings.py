@@ -17,6 +17,7 @@ from codebatch.query.sources.repeated_findings import (
     MergingSource,
     merge_repeated_findings,
     merging_source,
+    source_of_task,
     unmerged_source,
 )
 from codebatch.query.sources.sources import EmptySource, ShardRecords
@@ -116,6 +117,16 @@ def test_only_shards_with_a_shared_rule_are_read() -> None:
     assert [source.item_lines("b", item) for item in (1, 2)] == [line(code="D"), line()]
     assert [source.merges(task) for task in SHARDS] == [False, True, True]
     assert unmerged_source(source) is shards
+    assert [source_of_task(source, task) is shards for task in SHARDS] == [False, True, True]
+
+
+def test_only_requested_tasks_are_merged() -> None:
+    shards = Shards({**SHARDS, "c": [line()] * 3})
+    source = merging_source(shards, {"parse", "b", "c"})
+    pieces = {task: [b"".join(piece.read()) for piece in source.iter_pieces(task)] for task in shards.task_names}
+    assert pieces["lint"] == SHARDS["lint"]
+    assert (pieces["b"][0], pieces["c"]) == (line("error", also=["c"]), [b"", line(), b""])
+    assert merging_source(shards, {"parse", "lint"}) is shards
 
 
 @pytest.mark.parametrize("names", [["parse", "lint"], []])

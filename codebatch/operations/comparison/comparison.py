@@ -26,7 +26,7 @@ from codebatch.query.answers.counting import count_records
 from codebatch.query.completeness import check_kinds, emitting_tasks, tasks_completeness
 from codebatch.query.filters.arguments import refuse_unknown
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.records import BatchRecords, merge_common_tasks, restrict_to_task
 from codebatch.system.processes.garbage_collector import collector_paused
 
 COMPARABLE_KINDS = ("diagnostic", *COMPARED_KINDS)
@@ -57,7 +57,7 @@ class Comparison:
     ) -> None:
         self.old = old
         self.new = new
-        self.trees = TreeComparison(old.question.records, new.question.records)
+        self.trees = TreeComparison(*_views(old.question.records, new.question.records, task))
         self.kinds = kinds
         self._record_filter = record_filter
         self._has_no_filter = record_filter == _NO_FILTER
@@ -203,6 +203,12 @@ class Comparison:
         """The names of the requested tasks that either batch has."""
         tasks = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
         return [task for task in tasks if self._task in (None, task)]
+
+
+def _views(old: BatchRecords, new: BatchRecords, task: str | None) -> tuple[BatchRecords, BatchRecords]:
+    if task is None:
+        return merge_common_tasks(old, new)
+    return restrict_to_task(old, task), restrict_to_task(new, task)
 
 
 def _record_identity(record: ComparedRecord | None) -> object:

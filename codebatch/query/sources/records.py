@@ -25,7 +25,7 @@ from codebatch.query.filters.filters import RecordFilter, decode_records, path_b
 from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.query.sources.narrowing import IndexNarrowing, index_lookups
 from codebatch.query.sources.read_counters import ReadCounters
-from codebatch.query.sources.repeated_findings import merging_source, unmerged_source
+from codebatch.query.sources.repeated_findings import merging_source, source_of_task, unmerged_source
 from codebatch.query.sources.source_choice import find_source
 from codebatch.query.sources.sources import RecordSource, ShardRecords
 from codebatch.store.batches.batch_directory import BatchDir, check_batch_exists, load_batch_snapshot
@@ -268,8 +268,24 @@ def restrict_to_task(records: BatchRecords, task: str | None) -> BatchRecords:
 
     It returns all findings of the task, also those that another task reports too (`MergingSource`).
     """
-    if task is None:
+    return records if task is None else _with_source(records, source_of_task(records.source, task))
+
+
+def merge_common_tasks(old: BatchRecords, new: BatchRecords) -> tuple[BatchRecords, BatchRecords]:
+    """Return readers of two batches that merge equal findings only of tasks that both batches have.
+
+    Otherwise a finding of one task might be hidden in one batch alone, because it has one more task.
+    """
+    if set(old.task_names) == set(new.task_names):
+        return old, new
+    common = set(old.task_names) & set(new.task_names)
+    old_source, new_source = (merging_source(unmerged_source(each.source), common) for each in (old, new))
+    return _with_source(old, old_source), _with_source(new, new_source)
+
+
+def _with_source(records: BatchRecords, source: RecordSource) -> BatchRecords:
+    if source is records.source:
         return records
     reader = copy.copy(records)
-    reader.source = unmerged_source(records.source)
+    reader.source = source
     return reader

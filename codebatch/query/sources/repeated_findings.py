@@ -90,10 +90,14 @@ def _finding_key(finding: Diagnostic) -> _FindingKey:
 
 
 class MergingSource:
-    """A source that merges equal findings of several tasks of another source, `unmerged`."""
+    """A source that merges equal findings of several tasks of another source, `unmerged`.
 
-    def __init__(self, unmerged: RecordSource) -> None:
+    If `merged_tasks` is set, only findings of these tasks are merged.
+    """
+
+    def __init__(self, unmerged: RecordSource, merged_tasks: Collection[str] | None = None) -> None:
         self.unmerged = unmerged
+        self._merged_tasks = unmerged.task_names if merged_tasks is None else merged_tasks
         self._merged_shards: dict[int, dict[str, bytes]] = {}
 
     def merges(self, task: str) -> bool:
@@ -151,6 +155,7 @@ class MergingSource:
         codes_by_task = {
             task: frozenset().union(*(piece.counts.codes for piece in self.unmerged.iter_pieces(task)))
             for task in self.task_names
+            if task in self._merged_tasks
         }
         return tuple(
             task
@@ -194,17 +199,23 @@ def _make_piece(lines: bytes, uncovered_inputs: str) -> ShardRecords:
     return ShardRecords(count_lines(lines), lambda: iter((lines,)), uncovered_inputs)
 
 
-def merging_source(source: RecordSource) -> RecordSource:
-    """Return a source that merges equal findings of several tasks.
+def merging_source(source: RecordSource, tasks: Collection[str] | None = None) -> RecordSource:
+    """Return a source that merges equal findings of several tasks, or only of some tasks of the source.
 
     Built-in tasks have no rule in common. So a source of these tasks alone is returned unchanged.
     """
-    return source if set(source.task_names) <= set(BUILT_IN_TASKS) else MergingSource(source)
+    names = source.task_names if tasks is None else tasks
+    return source if set(names) <= set(BUILT_IN_TASKS) else MergingSource(source, tasks)
 
 
 def unmerged_source(source: RecordSource) -> RecordSource:
     """Return the source without merging."""
     return source.unmerged if isinstance(source, MergingSource) else source
+
+
+def source_of_task(source: RecordSource, task: str) -> RecordSource:
+    """Return a source with all findings of a task."""
+    return source.unmerged if isinstance(source, MergingSource) and source.merges(task) else source
 
 
 def outputs_of_task(source: RecordSource, task: str) -> MergedOutputs | None:
