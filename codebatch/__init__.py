@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         TaskNotRun,
         TaskProcessFailed,
         ToolMismatch,
+        UnknownCursor,
         UnknownId,
         UnreadablePath,
         UnsafeStoreLocation,
@@ -197,6 +198,7 @@ __all__ = [
     "TaskProcessFailed",
     "TaskStatus",
     "ToolMismatch",
+    "UnknownCursor",
     "UnknownId",
     "UnreadablePath",
     "UnsafeStoreLocation",
@@ -219,8 +221,8 @@ _EXPORTED_NAMES = {
         "CodebatchError CorruptFile EnvironmentBroken Forbidden InternalError InvalidConfiguration InvalidId "
         "InvalidInput InvalidQuery InvalidWork NoBatch NothingLeft NothingToDo NotInStore ObjectMissing "
         "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreInUse StoreNotFound "
-        "StoreUntrusted StoreUnwritable TaskNotRun TaskProcessFailed ToolMismatch UnknownId UnreadablePath "
-        "UnsafeStoreLocation UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
+        "StoreUntrusted StoreUnwritable TaskNotRun TaskProcessFailed ToolMismatch UnknownCursor UnknownId "
+        "UnreadablePath UnsafeStoreLocation UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
     ),
     "interchange.findings": "Export",
     "model.record": "Ast Diagnostic Duplicate Edge Failure File FileChange Fingerprints Metric Names Omission Symbol",

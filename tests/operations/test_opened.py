@@ -31,6 +31,7 @@ from codebatch.operations.queries.batch_query import Answer, open_batch_query
 from codebatch.operations.queries.definitions import ends_with_name
 from codebatch.operations.runs.indexing import build_index
 from codebatch.query.completeness import Completeness
+from codebatch.query.sources.repeated_findings import unmerged_source
 from codebatch.query.sources.sources import ShardRecords
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
@@ -325,7 +326,7 @@ def test_invalid_query_is_rejected_at_the_call(batch: Batch, options: dict[str, 
 )
 def test_invalid_record_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
     piece = ShardRecords(RecordCounts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
-    monkeypatch.setattr(batch.question.records.source, "iter_pieces", lambda *_: iter([piece]))
+    monkeypatch.setattr(unmerged_source(batch.question.records.source), "iter_pieces", lambda *_: iter([piece]))
     records = batch.outputs(task="parse")
     with pytest.raises(StoreCorrupt):
         list(records)
