@@ -12,7 +12,7 @@ import codebatch
 from codebatch.errors import BatchIncomplete
 from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.baselines import create_baseline, diff_baseline, read_baseline, update_baseline
-from codebatch.operations.gate.quality_gate import GateChecker, parse_conditions
+from codebatch.operations.gate.quality_gate import BaselineReference, GateChecker, parse_conditions
 from codebatch.operations.maintenance.cache_misses import explain_misses
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
@@ -198,3 +198,20 @@ def test_run_after_writing_a_baseline_executes_only_the_baseline_file(project: P
     executed = {task.task: (task.reused, task.executed) for task in misses if task.task not in PROJECT_TASKS}
     assert {*executed.values()} == {(3, 1)}, executed
     assert project.differences() == (0, 0, 0)
+
+
+def test_baseline_with_a_tool_that_no_task_runs_is_not_judged(project: Project) -> None:
+    """A linter that is not installed is left out of the run. Its findings are then unknown, not accepted."""
+    project.write(codebatch_toml=CUSTOM_TASK, words_py=TASK, a_py="word\n")
+    project.run()
+    project.create()
+    project.write(codebatch_toml="")
+    project.run()
+    with codebatch.open(project.store, project=project.tree) as store:
+        execution = ExecutionSettings(configuration=load_configuration(project.tree))
+        for allow_incomparable, expected in ((False, (1, False)), (True, (0, True))):
+            checker = GateChecker(store, execution, Listener(), {}, allow_incomparable)
+            checked = checker.check_baseline(parse_conditions(["new"]), project.baseline)
+            assert (checked.not_judged, checked.has_passed) == expected
+            assert isinstance(checked.base, BaselineReference)
+            assert checked.base.tools_not_run == ("words",)

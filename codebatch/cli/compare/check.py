@@ -67,6 +67,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `on_unchanged_lines`: with `--changed-lines`, the number of other regressions that were ignored because their
       lines are unchanged since the base.
     - `not_judged`: the number of changes that may violate a condition, but for which an incomplete base has no result.
+      With a baseline, the number of its findings whose tool HEAD did not run.
     - `list_command`: the command that lists all regressions.
     """
 
@@ -224,7 +225,11 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
         context.report(f"failed: {failed}")
-    if checked.not_judged:
+    if checked.not_judged and isinstance(checked.base, BaselineReference):
+        tools = ", ".join(checked.base.tools_not_run)
+        findings = count_text(checked.not_judged, "finding")
+        context.report(f"incomplete: HEAD did not run {tools}, which reported {findings} of the baseline")
+    elif checked.not_judged:
         count = count_text(checked.not_judged, "change")
         context.report(f"incomplete: {count} cannot be judged, because the base has no result for the files")
     return status or (EXIT_CHECK_FAILED if broken else BatchIncomplete.exit_status if checked.not_judged else 0)

@@ -44,6 +44,7 @@ from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import locate_store
+from codebatch.operations.queries.tools import ToolTasks
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.answers.numbers import metric_task
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
@@ -59,9 +60,13 @@ _KNOWN_METRICS = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *METRICS_OMITTED_I
 
 
 class BaselineReference(NamedTuple):
-    """A baseline file as the base of a comparison. `why` is the reason to use it, as text for the user."""
+    """A baseline file as the base of a comparison. `why` is the reason to use it, as text for the user.
+
+    No task of HEAD reports findings of `tools_not_run`, which the baseline names.
+    """
 
     why: str
+    tools_not_run: tuple[str, ...]
 
 
 class CheckResult(NamedTuple):
@@ -77,7 +82,7 @@ class CheckResult(NamedTuple):
     - `on_unchanged_lines`: the number of other regressions that `changed_lines` ignored, because their lines are the
       same as in the base.
     - `not_judged`: the number of changes that would violate a condition, but may be older than the change: the base is
-      incomplete and has no result for them.
+      incomplete and has no result for them. With a baseline, the number of its findings whose tool HEAD did not run.
 
     If nothing was compared, `base` is the reason, and all members except `head` are empty.
     """
@@ -193,10 +198,14 @@ class GateChecker(NamedTuple):
         counts: dict[ChangeState, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
         if difference.not_comparable:
             counts["not_comparable"] = difference.not_comparable
+        tasks = ToolTasks(newer.question)
+        tools = sorted({entry.tool for entry in entries})
         base = BaselineReference(
-            f"{count_text(len(entries), 'finding')} in the baseline {display_path(os.fsencode(path))}"
+            f"{count_text(len(entries), 'finding')} in the baseline {display_path(os.fsencode(path))}",
+            tuple(tool for tool in tools if not tasks.reporting_tasks(tool)),
         )
-        return CheckResult(newer, base, None, *verdicts, counts, newer.completeness)
+        not_judged = 0 if self.allow_incomparable else sum(entry.tool in base.tools_not_run for entry in entries)
+        return CheckResult(newer, base, None, *verdicts, counts, newer.completeness, not_judged=not_judged)
 
     def _open_head(self, reference: str | None) -> tuple[Batch, str]:
         """Return HEAD and its commit. The commit is empty if it is unknown, or if there are uncommitted changes."""
