@@ -65,7 +65,9 @@ def find_branch_point(
     if not finder.parents:
         raise NoBranchPoint(f"commit {commit[:12]} is the first commit")
     if branch is None:
-        raise NoBranchPoint("neither a CI service nor the clone names the branch into which the change will be merged")
+        ask = f"; to ask the remote: git remote set-head {finder.remote} --auto" if finder.remote else ""
+        message = "neither a CI service nor the clone names the branch into which the change will be merged"
+        raise NoBranchPoint(message + ask)
     return finder.find_last_analysed(branch, analysed)
 
 

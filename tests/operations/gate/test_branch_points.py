@@ -209,6 +209,8 @@ def test_command_that_is_advised_fetches_the_target(origin: _Origin, tmp_path: P
         (_BUILDKITE, "m0", "m0"),
         # A batch of a merged branch is not an earlier head of the default branch.
         (_BUILDKITE, "m0 c2 c1", "m0"),
+        # HEAD itself is not an earlier head, even if it was analysed with other patterns.
+        ("", "merge m0", "m0"),
         # What the service states is more precise.
         (_GITLAB + " CI_COMMIT_BEFORE_SHA={m1}", "m0", "m1"),
     ],
@@ -218,6 +220,17 @@ def test_last_analysed_commit_is_the_base_on_the_default_branch(
 ) -> None:
     repository = _clone(origin, tmp_path / "c", "merge", "main=merge", 0)
     assert _find(origin, repository, "merge", environment, analysed=analysed).commit == origin.commits[base]
+
+
+def test_advice_for_an_unknown_default_branch_lets_the_clone_know_it(origin: _Origin, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(origin.path), "remote")
+    for name, commit in (("main", "m1"), ("master", "m0"), ("feat", "c2")):
+        git(tmp_path / "remote", "update-ref", f"refs/heads/{name}", origin.commits[commit])
+    repository = _clone(_Origin(tmp_path / "remote", origin.commits), tmp_path / "c", "c2", "main=m1 master=m0", 0)
+    with pytest.raises(NoBranchPoint, match="to ask the remote: ") as caught:
+        _find(origin, repository, "c2", "")
+    subprocess.run(str(caught.value).partition("to ask the remote: ")[2].split(), cwd=repository.directory, check=True)
+    assert _find(origin, repository, "c2", "").description == "the merge base with origin/HEAD"
 
 
 def test_uncommitted_changes_begin_at_head_but_not_in_ci(origin: _Origin, tmp_path: Path) -> None:
