@@ -44,6 +44,17 @@ _FINDINGS = [
 ]  # fmt: skip
 _MOST_SEVERE_FIRST = [_NEW_ERROR, _TO_ERROR, _NEW_WARNING, _TO_WARNING, _NEW_HINT]
 
+
+def test_change_that_violates_one_of_several_conditions_is_forbidden() -> None:
+    conditions = [parse_condition(text) for text in ("new-error", "severity-raised", "metric:complexity>15")]
+    for ordered in (conditions, conditions[::-1]):
+        judged, violating, allowed = evaluate_conditions(ordered, [_NEW_ERROR, _TO_WARNING, _NEW_HINT])
+        assert (violating, allowed) == ([_NEW_ERROR, _TO_WARNING], [_NEW_HINT])
+        assert {result.condition: result.violations for result in judged} == {
+            "new-error": 1, "severity-raised": 1, "metric:complexity>15": 0,
+        }  # fmt: skip
+
+
 _FINDING_CONDITIONS = [
     ("new-error", [_NEW_ERROR, _TO_ERROR]),
     ("new-warning", [_NEW_ERROR, _NEW_WARNING, _TO_WARNING]),

@@ -16,8 +16,9 @@ def _call(line: int, target: str = "f", source: str = "") -> Edge:
     return Edge(path="a.py", edge_type="calls", source=source, target=target, line=line)
 
 
-def _depends(target: str, resolution: str = "exact") -> Edge:
-    return Edge(path="a.py", edge_type="depends", source="", target=target, line=1, resolution=resolution, imported="m")  # type: ignore[arg-type]
+def _depends(target: str, resolution: str = "exact", imported: str = "m") -> Edge:
+    edge = Edge(path="a.py", edge_type="depends", source="", target=target, line=1, imported=imported)
+    return msgspec.structs.replace(edge, resolution=resolution)
 
 
 def _line(record: msgspec.Struct | None) -> object:
@@ -44,6 +45,7 @@ def _line(record: msgspec.Struct | None) -> object:
             [_depends("new.py", "external")],
             [("removed", 1, None), ("added", None, 1)],
         ),
+        ([_depends("old.py")], [_depends("new.py", imported="n")], [("removed", 1, None), ("added", None, 1)]),
         ([_depends("old.py")], [_depends("new.py", "name")], [("removed", 1, None), ("added", None, 1)]),
     ],
 )

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from codebatch.compare.matching.findings import MatchableFinding, MatchingPass, pair_anywhere, pair_in_file
 from codebatch.compare.matching.lines import NO_LINE
+from codebatch.compare.matching.scopes import FileScopes
+from codebatch.model.record import Symbol
 
 
 def _finding(line: int = 1, column: int = 1, **fields: str | bytes) -> MatchableFinding:
@@ -149,3 +151,19 @@ def test_edit_above_makes_no_finding_new(findings: list[MatchableFinding], shift
 def test_line_with_many_findings_is_matched_quickly() -> None:
     findings = [_finding(1, column) for column in range(20_000)]
     assert len(pair_in_file(findings, findings, [0]).pairs) == 20_000
+
+
+def test_scope_ends_with_the_last_line_of_its_definition() -> None:
+    """A definition that ends in column 1 of a line does not include this line."""
+    outer = _symbol("C", 1, 9, end_column=4)
+    scopes = FileScopes([outer, _symbol("C.f", 2, 4, end_column=1), _symbol("C.g", 5, 7, end_column=2)])
+    assert [scopes.scope_at(line) for line in range(11)] == [
+        "", "C", "C.f", "C.f", "C", "C.g", "C.g", "C.g", "C", "C", "",
+    ]  # fmt: skip
+
+
+def _symbol(qualified: str, line: int, end_line: int, end_column: int) -> Symbol:
+    return Symbol(
+        path="a.py", name=qualified, symbol_type="function", qualified=qualified, scope="", line=line, column=1,
+        end_line=end_line, end_column=end_column,
+    )  # fmt: skip

@@ -107,3 +107,21 @@ def test_symbol_without_text_is_never_moved() -> None:
         _symbols_of_tree(old), _symbols_of_tree(new), TextTrees(old, new), lambda _side, _symbol: b""
     )
     assert {row.state for row in rows} == {"added", "removed"}
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({}, "unchanged"),
+        ({"decorators": ("cached",)}, "changed"),
+        ({"visibility": "private"}, "changed"),
+        ({"parameters": ("b",)}, "changed"),
+        ({"end_line": 9}, "unchanged"),
+    ],
+)
+def test_signature_decides_whether_a_symbol_changed(change: dict[str, object], state: str) -> None:
+    trees = TextTrees({"a.py": _F}, {"a.py": _F})
+    (old,) = _symbols_of_tree({"a.py": _F})[b"a.py"]
+    new = msgspec.structs.replace(old, **change)
+    (row,) = compare_symbols({b"a.py": [old]}, {b"a.py": [new]}, trees, lambda side, symbol: b"")
+    assert row.state == state

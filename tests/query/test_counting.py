@@ -18,7 +18,7 @@ from codebatch.query.filters.decoding import decode_records, make_record_counter
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.shaping import Groups, group_records
 from codebatch.query.sources.records import BatchRecords
-from tests.index.batches import diagnostic, make_saying, make_store
+from tests.index.batches import diagnostic, make_saying, make_store, metric
 from tests.query.generated import filters, records
 
 FIELDS = [
@@ -118,3 +118,14 @@ def test_shards_are_not_read_if_their_totals_suffice(tmp_path: Path) -> None:
 def test_records_are_counted_by_lists_of_numbers_and_of_texts() -> None:
     lines = _lines([Names(path="a", names=("x",), lines=(1, 2))] * 3)
     assert list(make_record_counter(("lines", "names"))(lines)) == [({"lines": [1, 2], "names": ["x"]}, 3)]
+
+
+@pytest.mark.parametrize("field", ["severity", "code", "kind", "lang"])
+def test_records_without_the_field_are_counted_as_absent(tmp_path: Path, field: str) -> None:
+    """The counts of all shards are sums, from their totals."""
+    store = make_store(tmp_path)
+    items: list[list[Record]] = [[diagnostic("E1"), metric("m", 1)], [metric("m", 2)], [], [diagnostic("E2", "hint")]]
+    batch = make_saying(store, len(items), {"symbols": items}, shard_items=1)
+    records = BatchRecords(store, batch)
+    every = [(record, 1) for item in items for record in decode_records(_lines(item))]
+    assert count_records(records, ("symbols",), RecordFilter(), field) == group_records(every, field, NO_LANGUAGES)

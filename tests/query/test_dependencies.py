@@ -149,3 +149,18 @@ def _depends(source: int, target: int) -> Edge:
     resolution: Resolution = "external" if source % 7 == 6 else "exact"
     path = f"p{source}"
     return Edge(path=path, edge_type="depends", source="", target=f"p{target}", line=1, resolution=resolution)
+
+
+@pytest.mark.parametrize(("is_exact", "sources"), [(True, ["e"]), (False, ["e", "f", "n"])])
+def test_exact_imports_leave_out_all_other_resolutions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_exact: bool, sources: list[str]
+) -> None:
+    monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
+    resolutions: dict[str, Resolution] = {"e": "exact", "f": "file", "n": "name", "x": "external"}
+    edges: list[Record] = [
+        Edge(path=path, edge_type="depends", source="", target="a", line=1, resolution=resolution)
+        for path, resolution in resolutions.items()
+    ]
+    store = make_store(tmp_path)
+    records = BatchRecords(store, make_saying(store, 1, {"symbols": [edges]}))
+    assert [edge.source for edge in BatchImports(records, is_exact=is_exact)] == sources

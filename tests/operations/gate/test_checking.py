@@ -253,6 +253,35 @@ def test_comparison_batch_is_not_the_previous_batch(tmp_path: Path) -> None:
     assert _base(project.check()).batch.about.snapshot_id == second.about.snapshot_id
 
 
+def test_previous_batch_is_before_head_and_of_its_pipeline(tmp_path: Path) -> None:
+    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    (project.tree / ".git").rename(tmp_path / "git")
+    batches = []
+    for number, pipeline in enumerate((None, "parse", None, None)):
+        project.write({f"m{number}.py": b"x = %d\n" % number})
+        batches.append(project.run(pipeline=pipeline))
+    assert _base(project.check()).batch.id == batches[2].id
+    assert _base(project.check(head=batches[2].id)).batch.id == batches[0].id
+
+
+def test_last_analysed_commit_was_run_and_not_only_compared(project: Project) -> None:
+    """A batch with uncommitted changes, and the base of an earlier comparison, do not count as analysed heads."""
+    first = project.run("main~1")
+    git(project.tree, "checkout", "-q", "main")
+    for number in range(3):
+        project.commit({f"m{number}.py": b"x = %d\n" % number})
+    project.write({"m9.py": b"y = 1\n"})
+    project.run()
+    (project.tree / "m9.py").unlink()
+    project.commit({"last.py": _SYNTAX_ERROR})
+    git(project.tree, "update-ref", "refs/remotes/origin/main", "HEAD")
+    project.run()
+    project.check(base=git(project.tree, "rev-parse", "HEAD~2"))
+    for environment in ({}, {"BUILDKITE": "true"}):
+        assert _base(project.check(environment=environment)).batch.id == first.id
+    assert isinstance(project.check(environment={"CI": "true"}).base, ComparisonBase)
+
+
 def test_base_with_other_tasks_is_run_with_the_tasks_of_head(project: Project) -> None:
     """So a rule that was turned on reports no new findings in unchanged code."""
     first = project.run()
@@ -287,6 +316,7 @@ def test_changed_lines_option_excludes_findings_on_unchanged_lines(project: Proj
     unrestricted = project.check("new", base="latest~1")
     changed = project.check("new", base="latest~1", changed_lines=True)
     assert unrestricted.on_unchanged_lines == 0
+    assert changed.counts == unrestricted.counts
     assert changed.on_unchanged_lines == 1
     assert len(unrestricted.forbidden) == len(changed.forbidden) + 1
 
