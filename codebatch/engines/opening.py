@@ -14,6 +14,7 @@ import msgspec
 from codebatch.coordinator.engines.foreign_objects import refuse_foreign_objects
 from codebatch.coordinator.engines.interface import Engine
 from codebatch.errors import CodebatchError, InvalidInput
+from codebatch.installation import extra_command
 from codebatch.model.text.suggestions import did_you_mean_text
 
 ENTRY_POINT_GROUP = "codebatch.engines"
@@ -63,7 +64,7 @@ def open_engine(url: str, options: EngineOptions) -> Engine:
     except ModuleNotFoundError as error:
         raise InvalidInput(
             f"engine {name!r} needs the Python package {error.name!r}, which is not installed",
-            hint=f"install it with: pip install '{_distribution(point)}[{name}]'",
+            hint=f"install it with: {extra_command(name, _distribution(point))}",
         ) from error
     except Exception as error:
         raise InvalidInput(

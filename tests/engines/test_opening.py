@@ -15,6 +15,7 @@ from codebatch.coordinator.engines.interface import Engine
 from codebatch.engines import opening
 from codebatch.engines.opening import EngineOptions, open_engine
 from codebatch.errors import InvalidInput
+from codebatch.installation import extra_command
 
 NO_OPTIONS = EngineOptions()
 
@@ -61,8 +62,8 @@ def test_a_missing_library_and_a_failing_engine_are_refused_with_a_hint(monkeypa
     ]
     points.append(metadata.EntryPoint("uninstalled", "tests.engines.no_such_module:open_engine", "codebatch.engines"))
     monkeypatch.setattr(metadata, "entry_points", lambda group: points)
-    _assert_refused("absent:x", NO_OPTIONS, "'the_library', which is not installed", "pip install 'codebatch[absent]'")
-    _assert_refused("uninstalled:x", NO_OPTIONS, "no_such_module", "pip install 'codebatch[uninstalled]'")
+    _assert_refused("absent:x", NO_OPTIONS, "'the_library', which is not installed", extra_command("absent"))
+    _assert_refused("uninstalled:x", NO_OPTIONS, "no_such_module", extra_command("uninstalled"))
     _assert_refused("bad:x", NO_OPTIONS, "'bad:x' cannot be opened: RuntimeError: broken", "check 'x'")
     _assert_refused("refusing:x", NO_OPTIONS, "x is refused", "try y")
 

@@ -19,6 +19,7 @@ from websockets.sync.client import ClientConnection
 
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.installation import extra_command
 from codebatch.serve.server import _Connection
 from tests.serve.event_files import EventFiles
 from tests.serve.server_process import (
@@ -192,7 +193,7 @@ def test_missing_packages_are_an_error(
     written = capsys.readouterr()
     assert written.out == ""
     assert "not installed: uvicorn" in written.err
-    assert "pip install 'codebatch[serve]'" in written.err
+    assert f"hint: install them with: {extra_command('serve')}\n" in written.err
 
 
 def test_missing_store_is_an_error(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class StatementCommand(HelpfulCommand):
 def sql(context: CommandContext, statement: str, batch_reference: str | None, form: OutputForm | None) -> int:
     """Query the records of a batch with SQL.
 
-    STATEMENT is one SELECT statement. DuckDB runs the statement; `pip install 'codebatch[sql]'` installs DuckDB. These
+    STATEMENT is one SELECT statement. DuckDB runs the statement; the extra `sql` of codebatch installs DuckDB. These
     views can be queried:
 
     \b

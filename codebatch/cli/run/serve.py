@@ -21,6 +21,7 @@ import msgspec
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.errors import InvalidInput, Stopped
+from codebatch.installation import extra_command
 
 _OPENED_FILE_SECONDS = 60.0
 _MODULES = ("starlette", "uvicorn", "websockets")
@@ -57,12 +58,12 @@ def serve(context: CommandContext, port: int, opens: bool, allows_control: bool)
     ssh -L PORT:127.0.0.1:PORT HOST
 
     The server only reads the store. It can be stopped and restarted at any time without an effect on a batch. It runs
-    until Ctrl-C. `pip install 'codebatch[serve]'` installs the packages that it needs.
+    until Ctrl-C. It needs the extra `serve` of codebatch.
     """
     if missing := [name for name in _MODULES if find_spec(name) is None]:
         raise InvalidInput(
             f"`serve` needs packages that are not installed: {', '.join(missing)}",
-            hint="pip install 'codebatch[serve]'",
+            hint=f"install them with: {extra_command('serve')}",
         )
     # Imported here, because the packages are optional and take a quarter of a second.
     from codebatch.serve.app import LiveApp

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from codebatch.errors import InvalidInput
+from codebatch.installation import extra_command
 from codebatch.model.entry import display_path
 from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.model.text.suggestions import did_you_mean_text
@@ -101,7 +102,7 @@ def _load_duckdb() -> None:
         import duckdb  # noqa: F401 - an optional dependency, slow to import
     except ImportError as error:
         raise InvalidInput(
-            "SQL queries need DuckDB, which is not installed", hint="install it with: pip install 'codebatch[sql]'"
+            "SQL queries need DuckDB, which is not installed", hint=f"install it with: {extra_command('sql')}"
         ) from error
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.installation import extra_command
 from codebatch.operations.queries.sql import _DUCKDB_SETTINGS, _query_error
 from tests.cli.conftest import Ran
 from tests.support.command_line import CommandLine, Ended, make_project, wait_until, write
@@ -220,10 +221,8 @@ def test_view_of_a_kind_without_task_is_empty(codebatch: CommandLine) -> None:
 def test_sql_without_duckdb_names_the_package_to_install(ran: Ran, tmp_path: Path) -> None:
     write(tmp_path / "duckdb.py", "raise ImportError\n")
     lone = CommandLine(ran.codebatch.directory, {"PYTHONPATH": str(tmp_path)})
-    assert (
-        lone("sql", "select 1", "--store", "store", "--json", status=2).error["hint"]
-        == "install it with: pip install 'codebatch[sql]'"
-    )
+    hint = lone("sql", "select 1", "--store", "store", "--json", status=2).error["hint"]
+    assert hint == f"install it with: {extra_command('sql')}"
     assert lone("sql", "--help").text
 
 

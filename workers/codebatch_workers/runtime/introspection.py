@@ -63,7 +63,9 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
         raise InvalidInput(f"{displayed} is a binary file")
     if not file.has_grammar:
         tool = {language: tool for tool, language in EXTRA_GRAMMAR_TOOLS.items()}.get(file.language)
-        hint = f"install it with: pip install {tool}" if tool else "choose a language with --language"
+        from codebatch.installation import packages_command  # Rarely needed.
+
+        hint = f"install it with: {packages_command([tool])}" if tool else "choose a language with --language"
         raise InvalidInput(f"no grammar for {file.language} ({displayed})", hint=hint)
     if file.overruns_its_grammar:
         raise InvalidInput(f"{displayed} is nested too deeply or too long for the grammar of {file.language}")

@@ -70,7 +70,10 @@ def check_language(language: str) -> None:
         raise PatternError(f"no grammar for {language!r}", hint=hint)
     if not has_grammar(language):
         tool = {name: tool for tool, name in EXTRA_GRAMMAR_TOOLS.items()}[language]
-        raise PatternError(f"the grammar of {language} is not installed", hint=f"install it with: pip install {tool}")
+        from codebatch.installation import packages_command  # Rarely needed.
+
+        hint = f"install it with: {packages_command([tool])}"
+        raise PatternError(f"the grammar of {language} is not installed", hint=hint)
 
 
 def query_finder(text: str, language: str) -> SyntaxFinder:
