@@ -29,6 +29,7 @@ PROGRAMS = {
 
 INTERPRETERS = {
     "codebatch/engines/parsl.py": "in a hint, and the directory of Parsl's scripts, which `python_start` runs",
+    "codebatch/installation.py": "in a hint, which names the environment of this copy",
     "codebatch/system/processes/python_start.py": "all starts",
 }
 """Modules that use the path of the interpreter, with the reason."""

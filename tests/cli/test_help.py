@@ -199,6 +199,8 @@ def test_suggestion_for_loc_is_a_working_sql_statement(ran: Ran) -> None:
         ("hotspots --sort x", "did you mean '--by'?"),
         ("query symbols --order x", "did you mean '--sort'?"),
         ("findings --limmit 3", "did you mean '--limit'?"),
+        ("files --lagn python", "did you mean '--lang'?"),
+        ("graph --lang python", "see: codebatch graph --help"),
         ("findings --sort x", "see: codebatch findings --help"),
         ("findings --frobnicate", "see: codebatch findings --help"),
     ],

@@ -20,6 +20,7 @@ from codebatch.model.record import (
 )
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.answers.sql_views import (
+    KIND_VIEWS,
     SQL_VIEWS,
     create_empty_view_sql,
     create_kind_view_sql,
@@ -57,10 +58,10 @@ def opened(directory: Path, *records: Record, strange: tuple[tuple[str, str], ..
         path.write_bytes(FrameWriter().encode(b"".join(part)))
         paths.append(str(path))
     connection = duckdb.connect(":memory:")
-    for name, view in SQL_VIEWS.items():
-        connection.execute(
-            create_kind_view_sql(name, paths, strange) if len(view.kinds) == 1 else create_pivoted_view_sql(name)
-        )
+    for kind in KIND_VIEWS:
+        connection.execute(create_kind_view_sql(kind, paths, strange))
+    for name in SQL_VIEWS.keys() - KIND_VIEWS.keys():
+        connection.execute(create_pivoted_view_sql(name))
     return connection
 
 
@@ -70,13 +71,16 @@ def test_views_have_the_fields_of_their_records_with_defaults(tmp_path: Path) ->
         Edge(path="a", edge_type="calls", source="", target="x", line=1),
     )
     views = opened(tmp_path, metric, edge, SYMBOL)
-    assert set(SQL_VIEWS) == {*RECORD_KINDS, "files", "functions", "findings"}
-    for name, view in SQL_VIEWS.items():
+    assert set(KIND_VIEWS) == set(RECORD_KINDS)
+    plurals = {f"{kind.removesuffix('s')}s" for kind in RECORD_KINDS}
+    assert set(SQL_VIEWS) == {*plurals, "functions", "findings"}
+    for name, view in {**KIND_VIEWS, **SQL_VIEWS}.items():
         described = views.execute(f"DESCRIBE {name}").fetchall()
         assert [(column, type_) for column, type_, *_ in described] == list(view.columns)
     assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1, None, None, None)]
     assert views.execute("SELECT resolution, imported, is_module FROM edge").fetchall() == [(None, "", False)]
-    assert views.execute("SELECT parameters, visibility FROM symbol").fetchall() == [([], "public")]
+    for name in ("symbol", "symbols"):
+        assert views.execute(f"SELECT parameters, visibility FROM {name}").fetchall() == [([], "public")]
     assert views.execute("SELECT * FROM duplicate").fetchall() == []
 
 
@@ -148,16 +152,15 @@ def test_findings_view_has_the_innermost_function(tmp_path: Path) -> None:
 def test_empty_view_has_no_rows_and_unavailable_view_fails() -> None:
     connection = duckdb.connect(":memory:")
     connection.execute(create_kind_view_sql("file", [], []))
-    connection.execute(create_empty_view_sql("edge", "ask it's"))
+    connection.execute(create_empty_view_sql("edges", "ask it's"))
     assert connection.execute("SELECT * FROM file").fetchall() == []
     with pytest.raises(duckdb.Error, match="ask it's"):
-        connection.execute("SELECT count(*) FROM edge").fetchall()
+        connection.execute("SELECT count(*) FROM edges").fetchall()
 
 
 def test_named_views_are_found_in_any_statement() -> None:
-    assert list(views_in_statement('select * from main."Symbol", FILES where x = \'edge\' and metrics = 1')) == [
-        "symbol", "edge", "files",
-    ]  # fmt: skip
+    statement = "select * from main.\"Symbol\", FILES where x = 'edge' and metrics = 1"
+    assert sorted(views_in_statement(statement)) == ["edge", "files", "metrics", "symbol"]
 
 
 def test_specification_lists_the_columns_of_additional_views() -> None:
@@ -165,5 +168,5 @@ def test_specification_lists_the_columns_of_additional_views() -> None:
     assert documented == {
         name: ", ".join(column.name for column in view.columns)
         for name, view in SQL_VIEWS.items()
-        if name not in RECORD_KINDS
+        if len(view.kinds) > 1
     }

@@ -163,7 +163,11 @@ def _similar_option(name: str, command: click.Command) -> str | None:
     options = [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
     if name in _RELATED_OPTIONS:
         return next((name for name in _RELATED_OPTIONS[name] if name in options), None)
-    return closest_word(name, [name for name in options if name.startswith("--")]) if name.startswith("--") else None
+    if not name.startswith("--"):
+        return None
+    # The dashes do not count: they would make any two options begin alike.
+    suggestion = closest_word(name[2:], [option[2:] for option in options if option.startswith("--")])
+    return None if suggestion is None else f"--{suggestion}"
 
 
 def _as_environment_error(error: OSError) -> CodebatchError | None:

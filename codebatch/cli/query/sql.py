@@ -53,7 +53,7 @@ def sql(context: CommandContext, statement: str, batch_reference: str | None, fo
     files       one row per file, with its metrics and number of findings
     functions   one row per function, with its metrics
     findings    one row per finding, with language and enclosing function
-    file diagnostic metric symbol edge failure ast fingerprints duplicate names omission
+    diagnostics metrics symbols edges failures asts changes fingerprints names duplicates omissions
                 the records of one kind, with their fields as columns
 
     `codebatch sql "describe files"` lists the columns of a view.

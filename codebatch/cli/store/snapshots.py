@@ -205,6 +205,8 @@ def _snapshot_row(context: CommandContext, store: StoreDir, snapshot_id: str) ->
     help="Only files of this class, such as test or generated",
     details=f"Classes are {', '.join(FILE_CLASSES[:-1])} and {FILE_CLASSES[-1]}.",
 )
+@common_option("lang")
+@common_option("path")
 @common_option("limit")
 @explain_option
 @with_common_options
@@ -217,6 +219,8 @@ def files(
     exclude: tuple[str, ...],
     parse: tuple[str, ...],
     file_class: tuple[str, ...],
+    lang: tuple[str, ...],
+    path: str,
     limit: int | None,
 ) -> int:
     """List files, or explain why a path is included or excluded.
@@ -224,8 +228,9 @@ def files(
     Lists the files of a batch with their language and number of lines. --snapshot lists the entries of a snapshot
     instead. --why explains a single path.
     """
-    if (parse or file_class) and (why_path is not None or snapshot_reference is not None):
-        raise InvalidInput("--parse and --class apply only to batches")
+    is_filtered = bool(parse or file_class or lang or path)
+    if is_filtered and (why_path is not None or snapshot_reference is not None):
+        raise InvalidInput("--parse, --class, --lang and --path apply only to batches")
     if why_path is None and (include or exclude):
         raise InvalidInput("--include and --exclude need --why", hint="give the path with --why PATH")
     if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
@@ -242,14 +247,14 @@ def files(
         context.print(rows, lines, if_none="no files", name="files-snapshot")
         return 0
     answer = open_queried_batch(context, batch_reference).entries(
-        limit, parse=parse or None, file_class=file_class or None
+        limit, parse=parse or None, file_class=file_class or None, path=path, lang=lang or None
     )
     rows = [_file_row(entry, record or {}) for entry, record in answer.result]
     lines = (
         f"{entry.text}  {properties.get('lang', '?')}  {value_text(properties.get('lines'), 'line')}"
         for entry, properties in ((entry, record or {}) for entry, record in answer.result)
     )
-    return emit_rows(context, answer, rows, lines, if_none="no matching files" if parse or file_class else "no files")
+    return emit_rows(context, answer, rows, lines, if_none="no matching files" if is_filtered else "no files")
 
 
 def _answer_path_selection(

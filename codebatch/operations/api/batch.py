@@ -189,19 +189,29 @@ class Batch(NameQueries):
         return self.check(records.describe_codes(self.question, codes, task))
 
     def entries(
-        self, limit: int | None = None, *, parse: OneOrMany = None, file_class: OneOrMany = None
+        self,
+        limit: int | None = None,
+        *,
+        parse: OneOrMany = None,
+        file_class: OneOrMany = None,
+        path: PathPatterns = "",
+        lang: OneOrMany = None,
     ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
         """Return the files of the batch in path order, each with its `file` record.
 
         The record is a dictionary, as `codebatch query files --json` prints it, or None if the file has not been parsed
-        yet. `parse` and `file_class` select files with these parse states and classes.
+        yet. `parse`, `file_class` and `lang` select files with these parse states, classes and languages. `path`
+        selects files by path.
         """
         from codebatch.operations.queries import records
         from codebatch.query.filters.record_options import as_tuple
 
         states = () if parse is None else as_tuple("parse", parse)
         classes = () if file_class is None else as_tuple("file_class", file_class)
-        return self.check(records.list_files(self.question, limit, parse=states, classes=classes))
+        languages = () if lang is None else as_tuple("lang", lang)
+        return self.check(
+            records.list_files(self.question, limit, parse=states, classes=classes, path=path, languages=languages)
+        )
 
     def find_paths(self, path_arguments: Sequence[str]) -> tuple[str, ...]:
         """Convert files, directories and patterns to paths in the project, for use as `path` arguments.

@@ -21,9 +21,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
-from codebatch.model.analysis.language_groups import unknown_languages, with_variants
 from codebatch.model.entry import PathMembers, path_fields
-from codebatch.model.task import JsonValue
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.dependent_counts import DependentCounts, count_dependents
 from codebatch.query.answers.function_lines import FunctionLocation
@@ -33,10 +31,10 @@ from codebatch.query.answers.numbers import MetricValue, iter_functions, metric_
 from codebatch.query.answers.partial_parses import PartialParseCheck
 from codebatch.query.completeness import tasks_completeness
 from codebatch.query.filters.arguments import refuse_numbers_below_one, refuse_unknown
-from codebatch.query.filters.filters import path_bytes
-from codebatch.query.filters.paths import PathFilter, PathPatterns
+from codebatch.query.filters.paths import PathPatterns
 from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.query.secondary_files import SecondaryCategory
+from codebatch.query.sources.file_selection import make_file_predicate
 from codebatch.query.sources.records import BatchRecords
 
 if TYPE_CHECKING:  # Deferred: the headline of a run imports this module and needs no history.
@@ -141,7 +139,7 @@ def find_hotspots(
         dependents=None if dependents is None else dependents.by_path,
         secondary_files=None if everything else question.secondary_files,
     )
-    is_wanted = _path_predicate(records, path, languages)
+    is_wanted = make_file_predicate(records, path, languages)
     note, is_cut = history.note, history.is_cut
     if is_of_files:
         rows, excluded = _rank_files(records, HotspotRanking(by, known, limit), metric, least, is_wanted)
@@ -402,21 +400,3 @@ def _make_hotspot(
         dependents=known.dependent_count(candidate.path),
     )
     return msgspec.structs.replace(hotspot, **numbers)
-
-
-def _path_predicate(records: BatchRecords, path: PathPatterns, languages: Collection[str]) -> Callable[[bytes], bool]:
-    """Return a predicate that selects files by path and language. Raises InvalidInput."""
-
-    paths = PathFilter(path)
-    if not languages:
-        return paths.matches if path else lambda _: True
-    languages_by_path = {_decode_path(*key): language for key, language in records.languages.items()}
-    known = sorted(set(languages_by_path.values()))
-    refuse_unknown("language in the batch", [*unknown_languages(languages, known)], known)
-    searched = with_variants(languages)
-    return lambda file: languages_by_path.get(file) in searched and paths.matches(file)
-
-
-def _decode_path(path: JsonValue, path_b64: JsonValue) -> bytes:
-
-    return path_bytes({"path": path} if path_b64 is None else {"path_b64": path_b64})

@@ -38,8 +38,10 @@ from codebatch.query.fields import (
 )
 from codebatch.query.filters.arguments import refuse_invalid_texts, refuse_numbers_below_one, refuse_unknown
 from codebatch.query.filters.filters import RecordFilter, path_bytes
+from codebatch.query.filters.paths import PathPatterns
 from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE
 from codebatch.query.filters.shaping import DEFAULT_SHAPE, AnswerShape, Groups, refuse_unknown_fields
+from codebatch.query.sources.file_selection import make_file_predicate
 from codebatch.query.sources.records import BatchRecords, restrict_to_task
 
 if TYPE_CHECKING:
@@ -300,16 +302,20 @@ def list_files(
     *,
     parse: Collection[str] = (),
     classes: Collection[str] = (),
+    path: PathPatterns = "",
+    languages: Collection[str] = (),
 ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
     """Return the files of a batch in path order, each with its `file` record, or None if it does not exist yet.
 
-    `parse` and `classes` restrict the files to parse states and file classes. Raises InvalidInput or StoreCorrupt.
+    `parse` and `classes` restrict the files to parse states and file classes, `path` and `languages` by path and
+    language. Raises InvalidInput or StoreCorrupt.
     """
     refuse_numbers_below_one(limit=limit)
     refuse_invalid_texts(parse=parse, classes=classes)
     refuse_unknown("state", parse, get_args(ParseState))
     refuse_unknown("class", classes, get_args(FileClass))
     records = question.records
+    is_wanted = make_file_predicate(records, path, languages)
     file_records: dict[bytes, JsonRecord] = {}
     needed = {"parse"} & set(records.task_names)
     if needed:
@@ -319,7 +325,7 @@ def list_files(
     selected = (
         (entry, record)
         for entry, record in entries
-        if _has_value(record, "parse", parse) and _has_value(record, "class", classes)
+        if is_wanted(entry.path) and _has_value(record, "parse", parse) and _has_value(record, "class", classes)
     )
     rows = list(islice(selected, limit))
     return Answer(

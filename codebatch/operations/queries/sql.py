@@ -134,7 +134,7 @@ class _SqlSession:
         if len(statements) != 1:
             raise InvalidInput(
                 f"expected one statement, got {len(statements)}" if statements else "the statement is empty",
-                hint="for example: codebatch sql 'select lang, count(*) from file group by lang'",
+                hint="for example: codebatch sql 'select lang, count(*) from files group by lang'",
             )
         name = statements[0].type.name
         if name not in _QUERY_TYPES or (name == "MULTI" and not _QUERY_KEYWORD.match(statement)):
@@ -144,7 +144,7 @@ class _SqlSession:
         """Create all views over records of some types, then disable all other access.
 
         A view that the statement does not name has no rows. If the statement uses such a view nevertheless, the query
-        fails.
+        fails. Names of kinds are only views if the statement names them, so that they are not listed.
         """
         frame_paths = _copy_frames(records, kinds, self._directory)
         undecodable_paths = _undecodable_paths(records) if kinds else []
@@ -154,7 +154,7 @@ class _SqlSession:
         for name, view in SQL_VIEWS.items():
             if name in kinds:
                 continue
-            is_queried = name in named and len(view.kinds) > 1
+            is_queried = name in named and bool(view.select)
             refusal = f"write the name of the view in the statement itself: {name}"
             statements.append(create_pivoted_view_sql(name) if is_queried else create_empty_view_sql(name, refusal))
         statements += (

@@ -1,5 +1,8 @@
 """SQL views of records: one view for each kind, and views that combine several kinds (SPEC.md "SQL"). No I/O.
 
+Names of views are plural. The records of a kind are also a view with the name of the kind, from which the others are
+made.
+
 The columns are the fields of the record types. If a record line lacks a field, the column has the field's default
 value. DuckDB reads the frames of shards as lines of JSON. The types of columns are declared, not inferred by DuckDB.
 """
@@ -48,7 +51,7 @@ class SqlView(NamedTuple):
 def views_in_statement(statement: str) -> dict[str, SqlView]:
     """Return the views whose names occur as words in a statement."""
     words = {word.lower() for word in re.findall(r"[A-Za-z]+", statement)}
-    return {name: view for name, view in SQL_VIEWS.items() if name in words}
+    return {name: view for name, view in {**SQL_VIEWS, **KIND_VIEWS}.items() if name in words}
 
 
 def sql_literal(text: str) -> str:
@@ -62,7 +65,7 @@ def create_kind_view_sql(kind: str, paths: Sequence[str], escaped_paths: Sequenc
     `escaped_paths` are the paths that are not valid UTF-8, as pairs of `path_b64` and display form.
     """
     if not paths:
-        return create_empty_view_sql(kind, "")
+        return _create_empty_view(kind, KIND_VIEWS[kind], "")
     written = ", ".join(f"{sql_literal(name)}: {sql_literal(type_)}" for name, type_ in _COLUMNS_BY_KIND[kind])
     # If a file name has wildcards, DuckDB uses it as a pattern, unless a file with exactly this name exists. Here, it
     # always exists.
@@ -73,7 +76,7 @@ def create_kind_view_sql(kind: str, paths: Sequence[str], escaped_paths: Sequenc
     }
     columns = ", ".join(
         f'{path_expressions.get(column.name) or _value_or_default(kind, column)} AS "{column.name}"'
-        for column in SQL_VIEWS[kind].columns
+        for column in KIND_VIEWS[kind].columns
     )
     return (
         f"CREATE VIEW {kind} AS SELECT {columns} FROM read_json([{listed}], format = 'newline_delimited', "
@@ -83,14 +86,18 @@ def create_kind_view_sql(kind: str, paths: Sequence[str], escaped_paths: Sequenc
 
 
 def create_pivoted_view_sql(name: str) -> str:
-    """Return the statement that creates a view whose rows combine rows of other views."""
+    """Return the statement that creates a view from other views."""
     columns = ", ".join(f'"{column.name}"' for column in SQL_VIEWS[name].columns)
     return f"CREATE VIEW {name} AS SELECT {columns} FROM ({SQL_VIEWS[name].select})"
 
 
 def create_empty_view_sql(name: str, refusal: str) -> str:
     """Return the statement that creates a view without rows. If `refusal` is not empty, queries fail with it."""
-    columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in SQL_VIEWS[name].columns)
+    return _create_empty_view(name, SQL_VIEWS[name], refusal)
+
+
+def _create_empty_view(name: str, view: SqlView, refusal: str) -> str:
+    columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in view.columns)
     return f"CREATE VIEW {name} AS SELECT {columns} WHERE {f'error({sql_literal(refusal)})' if refusal else 'false'}"
 
 
@@ -259,11 +266,17 @@ _ROW_MEANING_BY_KIND = {
     "duplicate": "a location of a duplicate block",
     "omission": "a part of the output of a program that is in no finding",
 }
-SQL_VIEWS: dict[str, SqlView] = {
-    **{
-        kind: SqlView(row=_ROW_MEANING_BY_KIND[kind], columns=_COLUMNS_BY_KIND[kind], kinds=(kind,))
-        for kind in RECORD_KINDS
-    },
-    **_PIVOTED_VIEWS,
+KIND_VIEWS: dict[str, SqlView] = {
+    kind: SqlView(row=_ROW_MEANING_BY_KIND[kind], columns=_COLUMNS_BY_KIND[kind], kinds=(kind,))
+    for kind in RECORD_KINDS
 }
-"""All views by name: a view of each kind of record, then the views that combine several kinds."""
+"""The views of the kinds of records, by kind."""
+SQL_VIEWS: dict[str, SqlView] = {
+    **_PIVOTED_VIEWS,
+    **{
+        name: view if name == kind else view._replace(select=f"SELECT * FROM {kind}")
+        for kind, view in KIND_VIEWS.items()
+        if (name := f"{kind.removesuffix('s')}s") not in _PIVOTED_VIEWS
+    },
+}
+"""All views that are listed, by name: views that combine several kinds, then a view of each other kind of record."""

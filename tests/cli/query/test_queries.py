@@ -14,6 +14,21 @@ from tests.cli.conftest import Ran
 from tests.support.command_line import CommandLine, Ended, write
 
 
+def test_files_are_selected_by_language_and_path_as_in_query(ran: Ran) -> None:
+    """Variants of a language count, as in all other filters, and so does a language that no file has."""
+    for options in (("--lang", "python"), ("--lang", "javascript", "--path", "a"), ("--path", "lib/")):
+        listed = ran.codebatch("files", *options, "--store", "store", "--json").records
+        queried = query(ran, "files", *options, "--json").records
+        names = [[row.get("path", row.get("path_b64")) for row in rows] for rows in (listed, queried)]
+        assert names[0] == names[1]
+    assert len(ran.codebatch("files", "--lang", "python", "--limit", "1", "--store", "store").lines) == 1
+    error = ran.codebatch("files", "--lang", "pyhton", "--store", "store", "--json", status=2).error
+    assert (error["message"], error["hint"]) == ("unknown language in the batch 'pyhton'", "did you mean 'python'?")
+    for option in (("--why", "a.py"), ("--snapshot", "latest")):
+        error = ran.codebatch("files", "--lang", "python", *option, "--store", "store", "--json", status=2).error
+        assert error["message"] == "--parse, --class, --lang and --path apply only to batches"
+
+
 def query(ran: Ran, *arguments: str, status: int = 0) -> Ended:
     return ran.codebatch("query", *arguments, "--store", "store", status=status)
 
@@ -45,7 +60,7 @@ def test_empty_answer_notes_its_cause(ran: Ran) -> None:
         query(ran, "files", "--offset", "99").notes == "no matching files after the first 99 (searched 9 in 9 files)\n"
     )
     assert query(ran, "outputs", "--path", "nope", "--group-by", "kind").text == ""
-    assert query(ran, "stats", "--path", "nope", "--json").notes.startswith("no matching records (searched ")
+    assert query(ran, "stats", "--path", "nope", "--json").notes == "no analysed file matches the path 'nope'\n"
     assert query(ran, "stats", "--kind", "edge", "--group-by", "resolution", "--path", "src").notes.endswith(
         "without the field resolution\n"
     )

@@ -68,13 +68,13 @@ def test_values_without_json_type_become_text_or_null(ran: Ran) -> None:
 @pytest.mark.parametrize(
     ("statement", "problem", "hint"),
     [
-        ("select * from symbols", "Table with name symbols does not exist", "did you mean 'symbol'?"),
+        ("select * from symobls", "Table with name symobls does not exist", "did you mean 'symbols'?"),
         ("select nme from symbol", 'column "nme" not found', 'Candidate bindings: "name"'),
         ("selec 1", "Parser Error", None),
         ("select 'a'::int", "Conversion Error", None),
         ("", "the statement is empty", "for example"),
         ("select 1; select 2", "expected one statement, got 2", "for example"),
-        ("from query('from sym' || 'bol')", "write the name of the view in the statement itself: symbol", None),
+        ("from query('from sym' || 'bols')", "write the name of the view in the statement itself: symbols", None),
         ("select '\ud800'", "not valid UTF-8", None),
     ],
 )
@@ -209,6 +209,16 @@ def test_sql_fails_if_a_used_shard_file_is_damaged(codebatch: CommandLine) -> No
     path.write_bytes(data)
     assert codebatch("sql", "select count(*) from symbol", "--json", status=4).error["code"] == "store_corrupt"
     assert codebatch("sql", "select count(*) n from file").lines[0] == "n"
+
+
+def test_views_have_plural_names_and_those_of_their_kinds(ran: Ran) -> None:
+    """Names of kinds are not listed."""
+    listed = [row["name"] for row in ask(ran, "show tables", "--json").json["rows"]]
+    assert {"symbols", "edges", "metrics", "diagnostics", "files", "functions", "findings"} <= {*listed}
+    assert not {"symbol", "edge", "metric", "diagnostic", "file"} & {*listed}
+    for kind in ("symbol", "edge", "metric", "diagnostic"):
+        counts = [ask(ran, f"select count(*) n from {name}", "--json").json["rows"] for name in (kind, f"{kind}s")]
+        assert counts[0] == counts[1]
 
 
 def test_view_of_a_kind_without_task_is_empty(codebatch: CommandLine) -> None:
