@@ -33,6 +33,7 @@ from codebatch.model.task import JsonValue
 from codebatch.model.text.quantities import count_text
 from codebatch.model.text.suggestions import closest_word
 from codebatch.operations.project.configuration import Configuration, load_configuration
+from codebatch.operations.queries.unmatched_filters import PARSE_RULES
 from codebatch.plugins.worker_services import language_services
 from codebatch.query.filters.filters import JsonRecord, path_bytes
 from codebatch.store.batches.resolution import resolve_batch
@@ -40,7 +41,6 @@ from codebatch.system.files.regular_files import read_regular
 
 _FILE_BYTES_MAX = 256 << 20
 _RULE_CODE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
-_PARSE_RULES = ("syntax-error", "partial-parse")
 
 
 @command()
@@ -153,7 +153,7 @@ def _rule_lines(rule: dict[str, object]) -> list[str]:
 
 
 def _unknown_rule_error(code: str, known: Collection[str]) -> InvalidInput:
-    if code in _PARSE_RULES:
+    if code in PARSE_RULES:
         return InvalidInput(
             f"{code!r} is not a lint rule; it is reported by the task `parse`",
             hint=f"see: codebatch query diagnostics --code {code}",

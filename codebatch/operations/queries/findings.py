@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.model.record import SEVERITIES, Diagnostic, Severity
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.records import count_by, search_records
+from codebatch.operations.queries.records import search_records
+from codebatch.query.answers.counting import count_records
 from codebatch.query.answers.omissions import omission_notes
 from codebatch.query.fields import JsonRecord, as_typed_record, path_key
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.secondary_files import SecondaryFiles
+from codebatch.query.sources.records import restrict_to_task
 
 SEVERITIES_SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if severity != "hint")
 """Severities that are shown by default. Hints must be requested."""
@@ -65,13 +68,14 @@ def find_findings(question: BatchQuery, record_filter: RecordFilter, task: str |
 
     Raises InvalidInput or StoreCorrupt.
     """
+    shown = record_filter if record_filter.severities else replace(record_filter, severities=SEVERITIES_SHOWN)
+    answer = search_records(question, shown, task=task)
+    diagnostics = list(answer.result)
     hints = 0
     if not record_filter.severities:
-        hidden = msgspec.structs.replace(record_filter, severities=("hint",))
-        hints = count_by(question, hidden, "severity", task=task).result.total
-        record_filter = msgspec.structs.replace(record_filter, severities=SEVERITIES_SHOWN)
-    answer = search_records(question, record_filter, task=task)
-    diagnostics = list(answer.result)
+        names = question.records.choose_tasks(task)
+        hidden = replace(record_filter, severities=("hint",))
+        hints = count_records(restrict_to_task(question.records, task), names, hidden, "severity").total
     rules = tuple(group_by_rule(diagnostics, question.non_production_files)) if diagnostics else ()
     return Answer(
         question=question,

@@ -107,6 +107,7 @@ def search_records(
     if first is None:
         check_kinds(lambda: question.catalogue, records, kinds)
         _note_unknown_languages(question, record_filter)
+        _refuse_unknown_rules(question, record_filter)
     matching_records = () if first is None else chain((first,), records_by_path)
     answer_completeness = _answer_completeness(question, record_filter, task, kinds, shape.needed_fields)
     arranged = shape.arrange_records(matching_records, records.languages_for(record_filter, shape.needed_fields))
@@ -134,6 +135,7 @@ def count_by(
     if not counts.total:
         check_kinds(lambda: question.catalogue, records, kinds)
         _note_unknown_languages(question, record_filter)
+        _refuse_unknown_rules(question, record_filter)
     return Answer(
         question=question,
         result=counts,
@@ -389,6 +391,13 @@ def _answer_completeness(
     return tasks_completeness(
         records, needed, reports_failures=record_filter.covers_failures, path=record_filter.path, lacks_files=lacks
     )
+
+
+def _refuse_unknown_rules(question: BatchQuery, record_filter: RecordFilter) -> None:
+    if record_filter.codes or record_filter.tools:
+        from codebatch.operations.queries.unmatched_filters import refuse_unknown_rules  # Deferred: it needs the rules.
+
+        refuse_unknown_rules(question, record_filter)
 
 
 def _note_unknown_languages(question: BatchQuery, record_filter: RecordFilter) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.command_line import CommandLine, set_apart, write
 
 SETTINGS = """
@@ -77,3 +79,37 @@ def test_suppression_comments_apply_to_findings_of_every_tool(codebatch: Command
     }
     assert states["hushed/a.py"] == states["hushed/b.js"] == "errors"
     assert all("[words]" in line for line in codebatch("query", "diagnostics", "--tool", "words").lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("findings --code F4O1", "did you mean 'F841'?"),
+        ("query diagnostics --code ZZ*", "see: codebatch rules list"),
+        ("query stats --group-by code --code f401x", "did you mean 'F401'?"),
+        ("export sarif -o x.sarif --code F4O1", "did you mean 'F841'?"),
+        ("findings --tool rufff", "did you mean 'ruff'?"),
+    ],
+)
+def test_unknown_rule_or_tool_is_an_error(codebatch: CommandLine, arguments: str, hint: str) -> None:
+    write(codebatch.directory / "a.py", "import json\n")
+    codebatch("run")
+    error = codebatch(*arguments.split(), "--json", status=2).error
+    assert (error["code"], error["hint"]) == ("invalid_input", hint)
+
+
+def test_known_rule_without_a_finding_is_no_error(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import json\n")
+    codebatch("run")
+    for code in ("F402", "PL*", "syntax-error", "partial-parse", "todo-comment"):
+        assert "no findings" in codebatch("findings", "--code", code).notes
+
+
+def test_unknown_rule_of_a_linter_is_a_note_about_a_similar_rule(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import json\n")
+    table = '[tasks.own]\ncommand = ["true", "{file}"]\nmatch = ["*.none"]\nrecords = "gcc"\nversion = false\n'
+    write(codebatch.directory / "codebatch.toml", table)
+    codebatch("run")
+    assert "no finding has the rule 'F4011'; did you mean 'F401'?" in codebatch("findings", "--code", "F4011").notes
+    assert "rule" not in codebatch("findings", "--code", "SC2086").notes
+    assert codebatch("findings", "--lang", "pyhton").notes.count("no pyhton files in the batch") == 1
