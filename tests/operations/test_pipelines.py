@@ -104,6 +104,20 @@ def test_pipeline_with_invalid_tasks_is_rejected_with_its_line(
         list(iter_pipelines(configuration))
 
 
+def test_settings_in_both_files_are_refused_because_one_would_be_ignored(tmp_path: Path) -> None:
+    configure(tmp_path, "jobs = 1\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.codebatch.work.tasks.a]\nrun = 'x'\n[tool.other]\nx = 1\n")
+    assert load_configuration(tmp_path).settings.jobs == 1
+    (tmp_path / "pyproject.toml").write_text("[tool.codebatch]\njobs = 2\n")
+    with pytest.raises(
+        InvalidConfiguration, match=r"codebatch\.toml and \[tool.codebatch\] of pyproject.toml"
+    ) as raised:
+        load_configuration(tmp_path)
+    assert raised.value.hint == "move all settings to codebatch.toml"
+    (tmp_path / "codebatch.toml").unlink()
+    assert load_configuration(tmp_path).settings.jobs == 2
+
+
 def test_line_of_a_table_in_pyproject_is_known(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match=r"/pyproject\.toml:3: pipeline 'ci': `tasks` is empty"):
         configure(tmp_path, "[tool.codebatch]\njobs = 1\n[tool.codebatch.pipelines.ci]\ntasks = []\n", "pyproject.toml")

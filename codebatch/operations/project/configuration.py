@@ -165,8 +165,25 @@ def load_configuration(start: Path) -> Configuration:
             path = Path(os.fsdecode(directory), name)
             table = _read_settings(path)
             if table is not None:
+                _refuse_second_file(path)
                 return _decode_settings(start, path, table)
     return replace(default_configuration(start), unread_note=_unread_note(real_start))
+
+
+def _refuse_second_file(path: Path) -> None:
+    """Raise InvalidConfiguration if the directory of a configuration file has another one, which would be ignored.
+
+    A task list in the other file is not ignored.
+    """
+    other = path.with_name(CONFIGURATION_FILE_NAMES[-1])
+    try:
+        ignored = None if other == path else _read_settings(other)
+    except InvalidConfiguration:
+        return
+    if ignored is not None and not ignored.keys() <= {"work"}:
+        raise InvalidConfiguration(
+            f"both {path} and [tool.codebatch] of {other.name} have settings", hint=f"move all settings to {path.name}"
+        )
 
 
 def _unread_note(directory: bytes) -> str:
