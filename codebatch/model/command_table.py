@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import permutations
 from typing import Literal
@@ -13,11 +14,14 @@ from codebatch.model.entry import is_safe_path
 from codebatch.model.gitignore import find_mistake
 from codebatch.model.record import FileClass, Severity
 from codebatch.model.task import CustomTaskLocation, JsonValue, RewriteTaskLocation
+from codebatch.model.text.suggestions import closest_word
 
 FILES_ARGUMENT = "{files}"
 FILE_ARGUMENT = "{file}"
 REPORT_ARGUMENT = "{report}"
 PLACEHOLDERS = (FILES_ARGUMENT, FILE_ARGUMENT, REPORT_ARGUMENT)
+_NAMES = tuple(placeholder.strip("{}") for placeholder in PLACEHOLDERS)
+_BRACED_NAME = re.compile(r"\{(\w+)\}")
 
 EXIT_RECORDS = "exit"
 """The value of `records` for programs whose exit status is their only finding."""
@@ -120,6 +124,10 @@ class CommandTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             for placeholder in PLACEHOLDERS:
                 if placeholder in argument and argument != placeholder:
                     raise ValueError(f"{placeholder} must be a whole argument, not a part of {argument!r}")
+            name = _BRACED_NAME.fullmatch(argument)
+            similar = closest_word(name[1].lower(), _NAMES) if name and name[1] not in _NAMES else None
+            if similar is not None:
+                raise ValueError(f"{argument!r} is no placeholder: did you mean '{{{similar}}}'?")
         used = [argument for argument in self.command if argument in PLACEHOLDERS]
         if self.command[0] in PLACEHOLDERS:
             raise ValueError(f"`command` must begin with a program, not with {self.command[0]}")

@@ -54,6 +54,8 @@ def program(tmp_path: Path) -> Path:
         ({"command": ["check"]}, "must have the argument {files} or {file}"),
         ({"command": ["{files}"]}, "must begin with a program"),
         ({"command": ["check", "{files}", "{files}"]}, "has {files} twice"),
+        ({"command": ["check", "{files}", "{reprot}"]}, "'{reprot}' is no placeholder: did you mean '{report}'?"),
+        ({"command": ["check", "{Files}"]}, "'{Files}' is no placeholder: did you mean '{files}'?"),
         ({"command": ["check", "{files}", "{file}"]}, "has both {files} and {file}"),
         ({"command": ["check", "--in={files}"]}, "{files} must be a whole argument"),
         ({"command": ["check", "{file}"], "scope": "project"}, "use {files} or no placeholder"),
@@ -95,6 +97,11 @@ def test_refused_text_is_shown_as_a_shell_command(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         location(tmp_path, TABLE | {"command": 'a "b" | c'})
     assert caught.value.hint == r'to run it with a shell: command = ["sh", "-c", "a \"b\" | c"]'
+
+
+def test_braces_around_another_word_are_an_argument_of_the_program(tmp_path: Path) -> None:
+    command = ["check", "--line", "{line}", "{files}"]
+    assert location(tmp_path, TABLE | {"command": command}).table.command == tuple(command)
 
 
 @pytest.mark.parametrize("text", ["lang:bash", "*.sh"])

@@ -113,3 +113,14 @@ def test_unknown_rule_of_a_linter_is_a_note_about_a_similar_rule(codebatch: Comm
     assert "no finding has the rule 'F4011'; did you mean 'F401'?" in codebatch("findings", "--code", "F4011").notes
     assert "rule" not in codebatch("findings", "--code", "SC2086").notes
     assert codebatch("findings", "--lang", "pyhton").notes.count("no pyhton files in the batch") == 1
+
+
+@pytest.mark.parametrize(("language", "status"), [("pyhton", 2), ("py", 0), ("Python", 0), ("gleam", 0)])
+def test_typo_in_the_language_of_a_linter_is_an_error(codebatch: CommandLine, language: str, status: int) -> None:
+    write(codebatch.directory / "a.py", "import json\n")
+    table = '[tasks.own]\ncommand = ["true", "{file}"]\nmatch = ["lang:%s"]\nrecords = "gcc"\nversion = false\n'
+    write(codebatch.directory / "codebatch.toml", table % language)
+    codebatch("run", status=status)
+    assert ("unknown language 'pyhton': did you mean 'python'?" in codebatch("run", status=status).notes) == (
+        status == 2
+    )

@@ -37,7 +37,7 @@ from codebatch_workers.programs.call_reports import FileReport, assign_report, w
 from codebatch_workers.programs.report_paths import ReportedPaths
 from codebatch_workers.programs.report_records import convert_findings
 from codebatch_workers.programs.temporary_files import TemporaryFiles
-from codebatch_workers.syntax.language.user_languages import resolve_language
+from codebatch_workers.syntax.language.user_languages import resolve_spelled_language
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import matches_any_pattern
 
@@ -99,7 +99,7 @@ class CommandCalls:
         self._memory: MemoryDirectory | None = environment.try_memory()
         self._patterns = parse_arguments(self.table.path_patterns, "match")
         self._linked = [os.fsencode(directory.rstrip("/")) for directory in self.table.link]
-        self._languages = frozenset(with_variants(map(resolve_language, self.table.languages)))
+        self._languages = frozenset(with_variants(map(resolve_spelled_language, self.table.languages)))
         self.files = 0
 
     def take_report(self) -> str:

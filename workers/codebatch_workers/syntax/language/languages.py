@@ -232,6 +232,11 @@ def detect_language(path: bytes, head: bytes, context: bytes = b"", content: byt
     return known or UNKNOWN_LANGUAGE
 
 
+def detected_languages() -> frozenset[str]:
+    """Return the languages that names and extensions of files determine."""
+    return frozenset((*_LANGUAGE_BY_EXTENSION.values(), *_LANGUAGE_BY_FILE_NAME.values(), UNKNOWN_LANGUAGE))
+
+
 def path_language(path: bytes) -> str | None:
     """Return the language that the path alone shows, or None. For a `.h` file, this is C."""
     name = path.rpartition(b"/")[2]
