@@ -237,3 +237,27 @@ BOUND = [
 def test_calls_that_are_bound_to_another_method_are_left_out(tmp_path: Path, path: str, source: str, name: str) -> None:
     with batch_of(tmp_path, {path: source}) as batch:
         assert batch.callers(name).result == []
+
+
+OUTER = [
+    ("go", "b.go", 'package p\nimport "x.org/flag"\ntype V string\nfunc (v V) Hook() int { return 1 }\nfunc run(f *flag.Flag) int { return f.Value.Hook() }\n', "V.Hook", 1),
+    ("kotlin", "b.kt", "import x.Base\nclass V : Base { override fun hook() {} }\nfun run(b: Base) { b.hook() }\n", "V.hook", 1),
+    ("java", "B.java", "import x.Base;\nclass V implements Base { public void hook() {} }\nclass U { void run(Base b) { b.hook(); } }\n", "V.hook", 1),
+    ("java without a base", "B.java", "import x.Base;\nclass V { public void hook() {} }\nclass U { void run(Base b) { b.hook(); } }\n", "V.hook", 0),
+    ("function of a package", "b.go", 'package p\nimport "fmt"\ntype V string\nfunc (v V) Println() {}\nfunc run() { fmt.Println(1) }\n', "V.Println", 0),
+    ("function", "b.py", "import os\ndef hook(): ...\nos.environ.hook()\n", "hook", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "name", "calls"), [shape[1:] for shape in OUTER], ids=[shape[0] for shape in OUTER]
+)
+def test_call_of_a_value_from_outside_may_call_a_method(
+    tmp_path: Path, path: str, source: str, name: str, calls: int
+) -> None:
+    """So the method has no firm `none`, unless nothing outside can have it: its class declares no such base."""
+    with batch_of(tmp_path, {path: source}) as batch:
+        answers = [batch.callers(name), batch.symbol_impact(name)]
+        for answer in answers:
+            found = answer.coverage.evidence if answer.coverage is not None else ()
+            assert [evidence.count for evidence in found] == [calls] * bool(calls), (answer.result, found)

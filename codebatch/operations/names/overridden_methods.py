@@ -6,7 +6,7 @@ interface whose methods it has.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
@@ -14,7 +14,7 @@ from codebatch.query.sources.records import BatchRecords
 
 _CLASSES_FOLLOWED_MAX = 100
 """Maximum number of bases that are followed for one question."""
-_METHOD_TYPES = frozenset({"method", "property", "function"})
+METHOD_TYPES = frozenset({"method", "property", "function"})
 _CLASS_TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "module"})
 
 
@@ -29,15 +29,25 @@ def find_overridden_methods(
     hierarchy = _Hierarchy(records)
     found: dict[tuple[object, ...], JsonRecord] = {}
     for method in methods:
-        if method["symbol_type"] not in _METHOD_TYPES or not method.get("scope"):
+        if method["symbol_type"] not in METHOD_TYPES or not method.get("scope"):
             continue
-        bases = hierarchy.base_names(path_bytes(method), str(method["scope"]))
+        bases = hierarchy.bases(path_bytes(method), str(method["scope"]))
         for other in others:
             owner = str(last_name(other["scope"]))
             is_base = owner in bases or hierarchy.is_implemented(other, method)
-            if is_base and other["symbol_type"] in _METHOD_TYPES:
+            if is_base and other["symbol_type"] in METHOD_TYPES:
                 found[_key(other)] = other
     return list(found.values())
+
+
+def has_outer_base(records: BatchRecords, methods: Sequence[JsonRecord]) -> bool:
+    """Return whether the class of a method has a base that the batch does not define. Raises StoreCorrupt."""
+    hierarchy = _Hierarchy(records)
+    return not all(
+        is_defined
+        for method in methods
+        for is_defined in hierarchy.bases(path_bytes(method), str(method["scope"])).values()
+    )
 
 
 def _key(record: JsonRecord) -> tuple[object, ...]:
@@ -51,19 +61,20 @@ class _Hierarchy:
         self._records = records
         self._by_path: dict[bytes, list[JsonRecord]] = {}
 
-    def base_names(self, path: bytes, scope: str) -> Collection[str]:
-        """Return the names of all bases of a class, also of those that are inherited."""
-        pending = [*self._bases(path, scope)]
-        known = set(pending)
-        while pending and len(known) <= _CLASSES_FOLLOWED_MAX:
+    def bases(self, path: bytes, scope: str) -> Mapping[str, bool]:
+        """Return the names of all bases of a class, also of inherited ones, and whether the batch defines them."""
+        found = dict.fromkeys(self._bases(path, scope), False)
+        pending = list(found)
+        while pending and len(found) <= _CLASSES_FOLLOWED_MAX:
             name = pending.pop()
             definitions = RecordFilter(kinds=("symbol",), names=(name,))
             for record in self._records.iter_records("symbols", definitions, is_auxiliary=True):
                 if record["symbol_type"] in _CLASS_TYPES:
-                    inherited = {*self._bases(path_bytes(record), str(record["qualified"]))} - known
-                    known |= inherited
+                    found[name] = True
+                    inherited = {*self._bases(path_bytes(record), str(record["qualified"]))} - found.keys()
+                    found |= dict.fromkeys(inherited, False)
                     pending += inherited
-        return known
+        return found
 
     def is_implemented(self, declared: JsonRecord, method: JsonRecord) -> bool:
         """Return whether a Go type has all methods of the interface that declares a method."""

@@ -20,7 +20,7 @@ from codebatch.model.entry import Entry, display_path
 from codebatch.model.record import Edge
 from codebatch.model.text.words import searched_word
 from codebatch.operations import ignore_note
-from codebatch.operations.names.overridden_methods import find_overridden_methods
+from codebatch.operations.names.overridden_methods import METHOD_TYPES, find_overridden_methods, has_outer_base
 from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, classify, classify_through, is_other
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
@@ -51,10 +51,10 @@ class SymbolUses(msgspec.Struct, frozen=True, kw_only=True):
     """The definitions of a symbol, and its uses by path and position.
 
     `others` has the uses in the same files that the question leaves out, with their number by role. `uncertain` stands
-    for those that are not exact, `misplaced` is as in UseSearch, and `implicit` is the number of definitions that are
-    called without their names. `other_chains` stands for uses of the last part of
-    the name with other parts before it, if no file of the batch defines the name. `covered` is the number of
-    occurrences by path that the answer covers.
+    for those that are not exact, `misplaced` and `outer` are as in UseSearch, and `implicit` is the number of
+    definitions that are called without their names. `other_chains` stands for uses of the last part of the name with
+    other parts before it, if no file of the batch defines the name. `covered` is the number of occurrences by path that
+    the answer covers.
     """
 
     definitions: list[JsonRecord]
@@ -108,6 +108,7 @@ def search_uses(
     same_name = all_definitions if last == name else find_definitions_only(search.question, last)[0]
     overridden = find_overridden_methods(search.question.records, definitions, same_name)
     search.overridden = {next(iter(symbol_keys([record]))): str(record["qualified"]) for record in overridden}
+    search.is_open = search.may_be_called_outside(definitions)
     found = search.uses(last, symbol_keys(definitions), candidates) if definitions else search.foreign_uses(last)
     uses: list[SymbolUse] = []
     others = Counter[str]()
@@ -123,8 +124,9 @@ def search_uses(
             others["uncertain"] += 1
         else:
             uses.append(use)
-    search.overridden = {}
+    search.overridden, search.is_open = {}, False
     others["misplaced"] = search.misplaced
+    others["outer"] = search.outer
     others["implicit"] = sum(map(search.is_called_implicitly, definitions))
     uses.sort(key=lambda use: (use.path, use.use.line, use.use.column))
     covered = search.covered(("definition", "import", *(roles or ("call", "reference"))))
@@ -191,6 +193,8 @@ class UseSearch:
 
     - `missing`: the paths of files whose content is missing.
     - `overridden`: methods, with their qualified names, whose uses are also uses of the methods that override them.
+    - `is_open`: whether values of types outside of the project can have the methods that are searched.
+    - `outer`: the number of calls of methods with the name of such values.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
     - `misplaced`: the number of uses of names that seem to be imported from outside of the project, but from a module
       like that of a symbol.
@@ -198,9 +202,10 @@ class UseSearch:
 
     def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
         self.missing: list[bytes] = []
-        self.unfollowed = self.misplaced = 0
+        self.unfollowed = self.misplaced = self.outer = 0
         self.question = question
         self.overridden: Mapping[SymbolKey, str] = {}
+        self.is_open = False
         self._first_name = ""
         self._exporting: set[tuple[str, str]] = set()
         self._seen: dict[str, Counter[bytes]] = defaultdict(Counter)
@@ -247,7 +252,9 @@ class UseSearch:
                 found = classify(path, use, symbols, 0 if alias != name else candidates)
                 found = found or classify_through(path, use, self.overridden)
                 if found is None:
-                    self.misplaced += use.resolved.certainty == "external" and self._may_lead_to(path, symbols)
+                    if use.resolved.certainty == "external":
+                        self.misplaced += self._may_lead_to(path, symbols)
+                        self.outer += self.is_open and alias == name and self._is_of_value(path, use)
                     is_open = use.resolved.certainty == "name" and not use.resolved.definitions
                     self.unfollowed += is_open and alias == name and use.role in ("call", "reference")
                     continue
@@ -264,6 +271,23 @@ class UseSearch:
         directory = os.fsdecode(path).split("/")[:-1]
         files = {file_names(file, is_unique=False) for file, _ in symbols}
         return any(names_file(edge.target.strip("."), names, directory) for edge in links for names in files)
+
+    def may_be_called_outside(self, methods: Sequence[JsonRecord]) -> bool:
+        """Return whether a value of a type outside of the project can have one of some methods.
+
+        It can if their class extends or implements such a type. In Go, a type need not declare this.
+        """
+        members = [record for record in methods if record.get("scope") and record["symbol_type"] in METHOD_TYPES]
+        languages = {self._uses.language_of(os.fsdecode(path_bytes(record))) for record in members}
+        return "go" in languages or has_outer_base(self._records, members)
+
+    def _is_of_value(self, path: bytes, use: NameUse) -> bool:
+        """Return whether a use is the call of a method of a value, not of a function in an imported module."""
+        first = re.match(r"(\w+)\b.*\.\w+\Z", use.target, re.DOTALL)
+        if first is None or use.role != "call":
+            return False
+        imported = (re.findall(r"\w+", edge.target)[-1:] for edge in self._links_of(os.fsdecode(path)))
+        return [first[1]] not in imported
 
     def _is_related(self, path: bytes, families: Collection[str]) -> bool:
         """Return whether a file is in a language that can use definitions in languages of some families."""

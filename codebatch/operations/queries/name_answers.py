@@ -110,6 +110,13 @@ def use_evidence(name: str, others: Mapping[str, int], listed: str) -> Iterator[
                     "uses through a missing module may refer to it",
                 )
                 yield Evidence(kind="unresolved", count=count, text=text, command=_references_command(word))
+            case "outer":
+                text = count_text(
+                    count,
+                    f"call of {word} of a value from outside the project may call it",
+                    f"calls of {word} of values from outside the project may call it",
+                )
+                yield Evidence(kind="unresolved", count=count, text=text, command=_references_command(word))
             case "implicit":
                 yield Evidence(kind="implicit", count=count, text=f"code calls {word} without its name")
             case "unfollowed":

@@ -44,7 +44,8 @@ EvidenceKind = Literal[
 - `test`: source files that use what was asked for, and have tests in them.
 - `uncertain`: uses that `--exact` leaves out.
 - `implicit`: the language calls such functions without their names: operators, constructors, `main`.
-- `unresolved`: uses of the last part of a qualified name after other names, or imports of a module that may be a file.
+- `unresolved`: uses of the last part of a qualified name after other names, imports of a module that may be a file, or
+  calls of methods of values from outside of the project.
 - `unfollowed`: uses of code that uses the name, of which only the name is known.
 """
 
