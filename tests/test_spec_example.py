@@ -182,7 +182,7 @@ def _work_lines() -> list[tuple[str, bytes]]:
     work = Work(source="work.toml", root=b"/home/ada/shop", order=(command.id,))
     request = Request(RequestHead(n=1, at_ns=INSTANT_NS, by="ada"), Open(rounds={command.id: 1}))
     event = TaskCompleted(
-        cursor="1.4",
+        cursor=f"{BATCH_ID}:1.4",
         seq=4,
         at="2026-01-02T03:04:05.000Z",
         batch_id=BATCH_ID,

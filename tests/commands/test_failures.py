@@ -16,6 +16,7 @@ from codebatch_workers.commands.failures import (
     judge_failure,
 )
 
+IS_PAST = "is not a valid time in the future: the rate limit is taken to last 60 s"
 NOW_NS = 1_782_824_700 * 1_000_000_000
 
 
@@ -80,12 +81,25 @@ def test_last_rate_limit_in_the_output_counts() -> None:
     assert _wait("retry in 5, retry in 300", r"retry in (?P<seconds>\d+)") == 300
 
 
-def test_unreadable_rate_limit_time_is_named_in_the_log() -> None:
-    verdict = _judge(b"resets Nov 28, 3pm", wait=r"resets (?P<at>.*)")
-    assert verdict.note.endswith("(does not count as an attempt); 'Nov 28, 3pm' is not a valid time")
-    verdict = _judge(b"in much", wait=r"in (?P<seconds>\S+)")
-    assert verdict.note.endswith("; 'much' is not a number of seconds")
-    assert ";" not in _judge(b"wait", wait="wait(?P<at> .*)?").note
+@pytest.mark.parametrize(
+    ("output", "pattern", "problem"),
+    [
+        ("wait", "wait(?P<at> .*)?", ""),
+        ("in 5", r"in (?P<seconds>\S+)", ""),
+        ("at 1782824701", "at (?P<at>.*)", ""),
+        ("at 1783429500", "at (?P<at>.*)", ""),
+        ("Nov 28, 3pm", "(?P<at>.+)", f"'Nov 28, 3pm' {IS_PAST}"),
+        ("1782824700", "(?P<at>.+)", f"'1782824700' {IS_PAST}"),
+        ("much", "(?P<seconds>.+)", "'much' is not a number of seconds above 0: the rate limit is taken to last 60 s"),
+        ("0", "(?P<seconds>.+)", "'0' is not a number of seconds above 0: the rate limit is taken to last 60 s"),
+        ("1783429501", "(?P<at>.+)", "'1783429501' is more than 7 days away: the rate limit is taken to last 7 days"),
+    ],
+)  # fmt: skip
+def test_default_duration_of_a_rate_limit_is_a_problem(output: str, pattern: str, problem: str) -> None:
+    verdict = _judge(output.encode(), wait=pattern)
+    assert verdict.problem == problem
+    assert verdict.note.startswith("rate limited: retried after 2026-")
+    assert verdict.note.endswith("(does not count as an attempt)")
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-5", "0", "much", "1e300"])
@@ -105,10 +119,9 @@ def test_rate_limit_takes_precedence_over_the_retry_rule() -> None:
 def test_slow_pattern_is_ignored() -> None:
     slow = r"(a+)+b"
     verdict = _judge(b"a" * 60, wait=slow)
-    assert (verdict.result.reason, verdict.note) == (
-        "exit",
-        "the pattern of wait_if took longer than 1 s and was ignored",
-    )
+    ignored = "the pattern of {} took longer than 1 s and was ignored"
+    assert (verdict.result.reason, verdict.problem) == ("exit", ignored.format("wait_if"))
     verdict = _judge(b"a" * 60, retry=RetryRule(pattern=slow))
-    assert verdict.result.is_final
-    assert "retry_if" in verdict.note
+    assert (verdict.result.is_final, verdict.problem) == (True, ignored.format("retry_if"))
+    both = _judge(b"a" * 60, retry=RetryRule(pattern=slow), wait=slow).problem
+    assert both == f"{ignored.format('wait_if')}; {ignored.format('retry_if')}"

@@ -112,10 +112,11 @@ def test_large_output_is_truncated_to_its_beginning_and_end(tmp_path: Path) -> N
 def test_daemon_does_not_delay_the_end_and_is_named(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("setsid sleep 1000 & echo $!; sleep 0.1"))
     assert run_command(place) == ("result", None, 0)
-    pid = int(place.log())
+    pid, note = place.log().decode().splitlines()
     ((attempt),) = place.ran()
     assert attempt.left == (f"{pid} sleep",)
-    os.kill(pid, signal.SIGKILL)
+    assert note == f"codebatch: keeps running: {pid} sleep"
+    os.kill(int(pid), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("leftovers", ["kill", "leave"])

@@ -64,3 +64,35 @@ def test_output_refused_by_a_full_disk_is_omitted_and_counted() -> None:
     assert files.read(ROOT / "log").decode() == "before\nafter\n… 10 bytes omitted …\n"
     assert log.evidence == "before\nmeanwhile\nafter\n"
     assert log.bytes == 23
+    assert log.notes == ("10 bytes of the output could not be written to the log",)
+
+
+def test_end_of_the_output_that_a_full_disk_refuses_is_noted() -> None:
+    refusing = False
+
+    def watch(operation: Operation) -> Fate | None:
+        return Fate(OSError(errno.ENOSPC, "full")) if refusing and operation.call == "write" else None
+
+    files = RealFiles(WatchedCalls(Disk().calls(), watch))
+    files.make_directory(ROOT)
+    files.make_directory(ROOT / "scratch")
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 16)
+    log.write(b"12345678abcdef")
+    refusing = True
+    log.close()
+    assert files.read(ROOT / "log") == b"12345678"
+    assert log.notes == ("6 bytes of the output could not be written to the log",)
+
+
+def test_reported_lines_are_in_the_log_and_the_first_five_are_notes() -> None:
+    files = RealFiles(Disk().calls())
+    files.make_directory(ROOT)
+    files.make_directory(ROOT / "scratch")
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 10_000)
+    log.write_note("only in the log")
+    for text in ("x" * 300, "y" * 301, "3", "4", "5", "6"):
+        log.report(text)
+    log.close()
+    assert log.notes == ("x" * 300, f"{'y' * 300}…", "3", "4", "5")
+    lines = files.read(ROOT / "log").decode().splitlines()
+    assert lines == [f"codebatch: {text}" for text in ("only in the log", "x" * 300, "y" * 301, "3", "4", "5", "6")]

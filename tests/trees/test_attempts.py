@@ -240,11 +240,11 @@ def test_links_lead_to_the_directories_of_the_user(tmp_path: Path, kind: Kind) -
     write_files(place.root, {"modules/x": b"x\n"})
     with coordinating(place.place) as coordinator:
         outcome = attempt(coordinator)
-    assert place.place.log().decode().splitlines() == [
-        "codebatch: none is not linked: it does not exist in the directory of the user",
-        "codebatch: taken is not linked: the tree has files of its own there",
-        "x",
-    ]
+    assert outcome.notes == (
+        "none is not linked: it does not exist in the directory of the user",
+        "taken is not linked: the tree has files of its own there",
+    )
+    assert place.place.log().decode().splitlines() == [*(f"codebatch: {note}" for note in outcome.notes), "x"]
     assert place.contents(outcome) == {"modules/y": b"y\n", "z": b"z\n"}, "the link was replaced by files of the task"
     assert (place.root / "modules/x").read_bytes() == b"x\n"
 

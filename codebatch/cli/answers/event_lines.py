@@ -57,8 +57,8 @@ def _task_event_text(event: events.TaskEvent) -> str:
         case events.TaskCompleted(seconds=seconds, marked_done=as_done, unrecorded=unrecorded):
             if as_done:
                 return f"{event.task} marked done by user"
-            lost = f"; {unrecorded_work_text(unrecorded)}" if unrecorded else ""
-            return f"done {event.task}{more}{_duration_text(seconds)}{lost}"
+            lost = [unrecorded_work_text(unrecorded)] if unrecorded else []
+            return "; ".join((f"done {event.task}{more}{_duration_text(seconds)}", *lost, *event.notes))
         case events.TaskFailed() | events.TaskRetrying():
             why = (
                 "marked failed by user"
@@ -69,7 +69,9 @@ def _task_event_text(event: events.TaskEvent) -> str:
             retry_text = f"; retry in {human_seconds(wait)}" if wait is not None else ""
             if isinstance(event, events.TaskRetrying) and event.until is not None:
                 retry_text = f"; {wait_text(event.pools, instant_ns(event.until))}"
-            return f"{word} {event.task}{more}{_duration_text(event.seconds)}: {why}{retry_text}"
+            return "; ".join(
+                (f"{word} {event.task}{more}{_duration_text(event.seconds)}: {why}{retry_text}", *event.notes)
+            )
         case events.TaskBlocked(question=question):
             choices = f" [{', '.join(question.choices)}]" if question.choices else ""
             return f"blocked {event.task}: {question.text}{choices}"

@@ -87,8 +87,8 @@ class WorkProgressListener(WorkListener):
             why += f"; retry in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; retrying"
         if ended.state is CommandState.BLOCKED:
             why = f"question: codebatch work questions --batch {self._batch.id}"
-        if ended.unrecorded:
-            why = "; ".join(filter(None, (why, unrecorded_work_text(ended.unrecorded))))
+        lost = unrecorded_work_text(ended.unrecorded) if ended.unrecorded else ""
+        why = "; ".join(filter(None, (why, lost, *ended.notes)))
         place = f"[{ended.ended:,}/{ended.planned:,}]"
         self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":

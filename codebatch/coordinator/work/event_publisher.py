@@ -350,6 +350,7 @@ class EventPublisher:
                     memory_peak_bytes=None if used is None else used.memory_peak_bytes,
                     exit_status=status,
                     unrecorded=conclusion.unrecorded,
+                    notes=conclusion.notes,
                 )
             case "failed" if not asks:
                 wait = self._wait_fields(conclusion) if goes_on else {}
@@ -363,6 +364,7 @@ class EventPublisher:
                     signal=_signal_name(status),
                     seconds=seconds,
                     log_tail=self._log_tail(conclusion),
+                    notes=conclusion.notes,
                 )
             case "blocked" | "failed":
                 self._emit_task_event(

@@ -153,7 +153,8 @@ class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"
 class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
     """The task is done. If `marked_done` is set, a request marked it as done. Unknown values are null.
 
-    `unrecorded` is the number of paths with work of an isolated task that its changes do not record.
+    `unrecorded` is the number of paths with work of an isolated task that its changes do not record. `notes` say what
+    was ignored, cut or replaced by a default in the attempt.
     """
 
     seconds: float | None = None
@@ -162,12 +163,14 @@ class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLE
     exit_status: int | None = None
     marked_done: bool = False
     unrecorded: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class _UnsuccessfulAttempt(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
     """Base of events of unsuccessful attempts.
 
-    `signal` is the signal that ended the command, `log_tail` the last lines of its output.
+    `signal` is the signal that ended the command, `log_tail` the last lines of its output. `notes` say what was
+    ignored, cut or replaced by a default in the attempt.
     """
 
     reason: str | None = None
@@ -175,6 +178,7 @@ class _UnsuccessfulAttempt(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK
     signal: str = ""
     seconds: float | None = None
     log_tail: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class TaskRetrying(_UnsuccessfulAttempt, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):

@@ -8,6 +8,7 @@ applies only to this question.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -19,6 +20,8 @@ from codebatch.model.work.command import CommandId
 QUESTION_FORMAT = 1
 QUESTION_TEXT_BYTES_MAX = 64 * 1024
 CHOICES_MAX = 100
+CHOICE_CHARACTERS_MAX = 2_000
+_EXCERPT_CHARACTERS_MAX = 60
 
 CoordinatorQuestion = Literal["interrupted", "stall", "exhausted"]
 COORDINATOR_CHOICES = ("again", "failed", "done")
@@ -60,6 +63,25 @@ class ReportedQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     text: str
     choices: tuple[str, ...] = ()
     is_human: bool = False
+
+
+def find_answer_problem(text: str, choices: Sequence[str]) -> str:
+    """Return why a text cannot answer a question with these choices, or "" if it can."""
+    if choices and text not in choices:
+        return f"{quoted_excerpt(text)} is not one of the allowed answers"
+    if not text.strip():
+        return "the answer is empty"
+    size = len(text.encode("utf-8", "replace"))
+    return (
+        ""
+        if size <= QUESTION_TEXT_BYTES_MAX
+        else f"the answer has {size:,} bytes, more than {QUESTION_TEXT_BYTES_MAX:,}"
+    )
+
+
+def quoted_excerpt(text: str) -> str:
+    """Return the beginning of a text in quotation marks."""
+    return repr(text if len(text) <= _EXCERPT_CHARACTERS_MAX else f"{text[:_EXCERPT_CHARACTERS_MAX]}…")
 
 
 def coordinator_question_digest(kind: CoordinatorQuestion, command: CommandId, round_: int) -> Digest:

@@ -59,6 +59,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `changes`: the digest of the change set of its last successful attempt if the task is done. Otherwise the digest
       of the change set of its latest attempt. Empty if there is none.
     - `unrecorded`: the number of paths with work that this change set does not record.
+    - `notes`: what was ignored, cut or replaced by a default in the latest attempt with an outcome.
     - `newer_need`: a needed task that changed files again after the latest attempt of this task, or None.
     """
 
@@ -82,6 +83,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     holder: HolderId | None = None
     changes: Digest = Digest("")
     unrecorded: int = 0
+    notes: tuple[str, ...] = ()
     newer_need: CommandId | None = None
 
     @property
@@ -241,5 +243,6 @@ def _command_status(
         holder=None if holder is None else holder.holder,
         changes=Digest("") if changed is None else changed.changes,
         unrecorded=0 if changed is None else changed.unrecorded,
+        notes=last.notes if last else (),
         newer_need=None if newer_need is None else commands[newer_need],
     )

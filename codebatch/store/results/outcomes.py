@@ -90,6 +90,7 @@ def attempt_outcome(
     is_final: bool = False,
     changes: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
     unrecorded: int = 0,
+    notes: tuple[str, ...] = (),
 ) -> EncodedOutcome:
     """Return the outcome of an attempt of a command. It has no records and no bytes."""
     outcome = TaskOutcome(
@@ -106,6 +107,7 @@ def attempt_outcome(
         is_final=is_final,
         changes=changes,
         unrecorded=unrecorded,
+        notes=notes,
     )
     return EncodedOutcome(outcome, b"", b"")
 

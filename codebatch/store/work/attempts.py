@@ -106,6 +106,7 @@ class AttemptReader:
                     is_final=outcome.is_final,
                     changes=outcome.changes,
                     unrecorded=outcome.unrecorded,
+                    notes=outcome.notes,
                 )
             )
         return conclusions

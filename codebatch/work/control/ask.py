@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, ReportedQuestion
+from codebatch.model.work.question import CHOICE_CHARACTERS_MAX, CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, ReportedQuestion
 
 ANSWER_POLL_SECONDS = 0.1
 EXIT_NOT_ANSWERED = 75
@@ -54,8 +54,8 @@ def ask_question(
         raise InvalidInput("a question must not be empty, or longer than 64 KiB")
     if not all(choice.strip() and choice.isprintable() for choice in choices):
         raise InvalidInput("a choice must be one non-empty line of text")
-    if len(choices) > CHOICES_MAX:
-        raise InvalidInput(f"at most {CHOICES_MAX} choices are allowed, not {len(choices)}")
+    if len(choices) > CHOICES_MAX or any(len(choice) > CHOICE_CHARACTERS_MAX for choice in choices):
+        raise InvalidInput(f"at most {CHOICES_MAX} choices of {CHOICE_CHARACTERS_MAX:,} characters are allowed")
     place = Path(environ["CODEBATCH_QUESTION"])
     answer = _find_earlier_answer(place.parent, environ.get("CODEBATCH_ANSWERS", ""), text, choices)
     if answer is not None:

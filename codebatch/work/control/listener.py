@@ -43,6 +43,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     - `until_ns`: after a rate limit, the time when the limit ends, in nanoseconds since 1970. Until then, no task that
       uses one of `pools` starts.
     - `unrecorded`: the number of paths with work of an isolated task that its changes do not record.
+    - `notes`: what was ignored, cut or replaced by a default in the attempt.
     """
 
     id: CommandId
@@ -57,6 +58,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     until_ns: int = 0
     pools: tuple[str, ...] = ()
     unrecorded: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
@@ -323,6 +325,7 @@ class ListenerAdapter:
                 until_ns=self._conductor.until_ns(item),
                 pools=tuple(self._conductor.agenda.policies[item].pools),
                 unrecorded=conclusion.unrecorded,
+                notes=conclusion.notes,
             )
         )
 

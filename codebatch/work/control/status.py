@@ -59,6 +59,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     - `question`, `question_text`: the digest and the text of an open question.
     - `result_text`, `cost`: values from the JSON output of the last attempt.
     - `unrecorded`: the paths with work of an isolated task that its changes do not record.
+    - `notes`: what was ignored, cut or replaced by a default in the last attempt.
     """
 
     id: str
@@ -78,6 +79,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     result_text: str
     cost: float | None
     unrecorded: tuple[UnrecordedRow, ...]
+    notes: tuple[str, ...]
 
 
 class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +193,7 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
                 result_text=status.report.text if status.report else "",
                 cost=status.report.cost if status.report else None,
                 unrecorded=tuple(make_unrecorded_rows(status.id, unrecorded.get(status.id, ()))),
+                notes=status.notes,
             )
         )
     return rows
@@ -218,7 +221,7 @@ def iter_task_explanations(
             why = _explanation(status, waits, open_by_task.get(status.id), is_expired=is_expired)
             newer = f"needs {status.newer_need}, which ran again since" if status.newer_need is not None else ""
             lost = unrecorded_work_text(status.unrecorded, unrecorded.get(status.id, ())) if status.unrecorded else ""
-            yield status, "; ".join(filter(None, (why, newer, lost)))
+            yield status, "; ".join(filter(None, (why, newer, lost, *status.notes)))
 
 
 def _edge_targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:

@@ -160,7 +160,7 @@ def test_rules_and_programs_answer_before_the_user(line: CommandLine) -> None:
     assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"BLOCKED": 1}
 
 
-def test_slow_question_pattern_is_ignored_after_its_time_limit(line: CommandLine) -> None:
+def test_slow_question_pattern_asks_a_person(line: CommandLine) -> None:
     slow, text = "(a+)+$", f"{'a' * 60}!"
     tasks = {
         "prints": f'run = "echo {text}"\nquestion = {{ pattern = "{slow}" }}',
@@ -168,8 +168,20 @@ def test_slow_question_pattern_is_ignored_after_its_time_limit(line: CommandLine
     }
     make_list(line, tasks, f"[answering]\n[[answering.rules]]\nmatch = '{slow}'\nanswer = 'no'\n")
     ended = json.loads(line("work", "run", "--json", status=3).stdout)
-    assert {task["id"]: task["state"] for task in ended["tasks"]} == {"prints": "DONE", "ends": "BLOCKED"}
-    assert "took longer than 1 s and was ignored" in line("work", "log", "prints").text
+    assert {task["id"]: task["state"] for task in ended["tasks"]} == {"prints": "BLOCKED", "ends": "BLOCKED"}
+    assert "took longer than 1 s, so it is not known what it asked" in ended["tasks"][0]["question_text"]
+
+
+def test_missing_result_is_on_the_screen_and_in_json(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "echo done"\nresult = { cost = "/cost" }', "b": 'run = "true"'})
+    lacks = "the output has no JSON object with cost for `result`"
+    assert f" {lacks}\n" in line("work", "run").notes
+    assert [row["notes"] for row in line("status", "--json").json["tasks"]] == [[lacks], []]
+    assert f"done   a     -      {lacks}\n" in line("status").text
+    rows = map(json.loads, line("follow", "--json").lines)
+    completed = [row["notes"] for row in rows if row["event"] == "BATCH_TASK_COMPLETED"]
+    assert completed == [[lacks], []]
+    assert f"; {lacks}\n" in line("follow").text
 
 
 def test_orphaned_answering_program_is_killed_before_the_next_starts(line: CommandLine) -> None:
@@ -225,7 +237,7 @@ def test_status_shows_task_results_and_the_sum_of_costs(line: CommandLine) -> No
     tasks = {
         "one": 'run = "sh says.sh one 0.25"',
         "two": 'run = "sh says.sh half 1.5; test $CODEBATCH_TRY = 2"\nretries = 1\nbackoff_seconds = 0',
-        "silent": 'run = "true"',
+        "silent": "run = \"echo '{}'\"",
     }
     result = '\nresult = { text = "/said", cost = "/usd" }'
     make_list(line, {name: text + result for name, text in tasks.items()})
@@ -234,7 +246,7 @@ def test_status_shows_task_results_and_the_sum_of_costs(line: CommandLine) -> No
     assert answer["cost"] == 3.25
     results = [(task["result_text"], task["cost"]) for task in answer["tasks"]]
     assert results == [("one\nmore", 0.25), ("half\nmore", 1.5), ("", None)]
-    assert [line_text.split()[-1] for line_text in line("status").lines[-4:-1]] == ["one", "half", "-"]
+    assert [line_text.split()[-1] for line_text in line("status").lines[-4:-1]] == ["one", "half", "`result`"]
     attempts = line("work", "attempts", "two", "--json").json
     assert [(attempt["result_text"], attempt["cost"]) for attempt in attempts] == [("half\nmore", 1.5)] * 2
     assert line("work", "attempts", "two").lines[0].split()[-2:] == ["cost", "message"]
@@ -280,7 +292,7 @@ def test_closed_standard_input_is_treated_as_empty(line: CommandLine) -> None:
     line("work", "run", status=3)
     batch = latest_batch_id(line)
     assert (
-        "the answer to the question of task asks is empty"
+        "the answer is empty (question of task asks)"
         in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
     )
     assert "no tasks in -" in line.shell("codebatch work run -f - <&-", status=5).notes

@@ -39,8 +39,9 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     If `type` is None, no outcome is committed. `orphaned_processes` describes processes that keep running.
 
-    `reported_question` is the question with which the command ended. `report`, `until_ns`, `is_final`, `changes` and
-    `unrecorded` are as in `TaskOutcome`. `spent_seconds` are `seconds` without the time spent waiting for answers.
+    `reported_question` is the question with which the command ended. `report`, `until_ns`, `is_final`, `changes`,
+    `unrecorded` and `notes` are as in `TaskOutcome`. `spent_seconds` are `seconds` without the time spent waiting for
+    answers.
     """
 
     type: OutcomeType | None
@@ -57,6 +58,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     is_final: bool = False
     changes: Digest = Digest("")
     unrecorded: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def has_ended_by_itself(self) -> bool:

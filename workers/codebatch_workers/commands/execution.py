@@ -76,6 +76,8 @@ class AttemptExecution:
         verdict = judge_failure(self._command, result, self._log.output_end, self._wall_ns)
         if verdict.note:
             self._log.write_note(verdict.note)
+        if verdict.problem:
+            self._log.report(verdict.problem)
         return verdict.result
 
     def _run_and_check(self) -> AttemptResult:
@@ -90,7 +92,7 @@ class AttemptExecution:
             question = self._materials.question if self._has_written() else None
             ending = read_ending(self._command, self._files, question, result.exit_status, self._log.output_end)
             if ending.problem:
-                self._log.write_note(ending.problem)
+                self._log.report(ending.problem)
             result = msgspec.structs.replace(result, report=ending.said)
             if ending.reported_question is not None:
                 return msgspec.structs.replace(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import datetime
+import math
 import re
 from collections.abc import Callable, Iterable
 
@@ -25,16 +27,20 @@ _RETRYABLE_REASONS = ("exit", "signal", "check")
 
 
 class FailureVerdict(msgspec.Struct, frozen=True):
-    """The result of a failed attempt, changed by the rules of its command, and a note for the log."""
+    """The result of a failed attempt, changed by the rules of its command.
+
+    `note` is a line for the log. `problem` says which rule or which part of the output was ignored. Both can be empty.
+    """
 
     result: AttemptResult
     note: str = ""
+    problem: str = ""
 
 
 def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
     """Apply `wait_if` and `retry_if` of a command to a failed result. `output` is the last part of the output.
 
-    If matching a pattern takes too long, the pattern is ignored, and the returned note describes this.
+    If matching a pattern takes too long, the pattern is ignored.
     """
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
@@ -44,14 +50,14 @@ def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_n
             if match is not None:
                 return _wait_for_rate_limit(result, match, wall_ns())
         except MatchTimeout:
-            problem = _slow_pattern_note("wait_if")
+            problem = _slow_pattern_problem("wait_if")
     if command.retry_if is None or result.reason not in _RETRYABLE_REASONS:
-        return FailureVerdict(result, problem)
+        return FailureVerdict(result, problem=problem)
     try:
         is_final = not _matches_rule(command.retry_if, result, text)
     except MatchTimeout:
-        is_final, problem = True, _slow_pattern_note("retry_if")
-    return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem)
+        is_final, problem = True, "; ".join(filter(None, (problem, _slow_pattern_problem("retry_if"))))
+    return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem=problem)
 
 
 def _last_match(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
@@ -63,7 +69,7 @@ def _last_match(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
     return next(iter(collections.deque(matches, maxlen=1)), None)
 
 
-def _slow_pattern_note(key: str) -> str:
+def _slow_pattern_problem(key: str) -> str:
     return f"the pattern of {key} took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
 
 
@@ -81,29 +87,34 @@ def _matches_rule(rule: RetryRule, result: AttemptResult, text: str) -> bool:
 def _wait_for_rate_limit(result: AttemptResult, match: re.Match[str], now_ns: int) -> FailureVerdict:
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
     seconds, problem = _seconds_to_wait(match, now)
-    until = now + datetime.timedelta(seconds=min(seconds, RATE_LIMIT_SECONDS_MAX))
+    until = now + datetime.timedelta(seconds=seconds)
     note = f"rate limited: retried after {until.isoformat(sep=' ', timespec='seconds')} (does not count as an attempt)"
     limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
-    return FailureVerdict(limited, f"{note}; {problem}" if problem else note)
+    return FailureVerdict(limited, note, problem)
 
 
 def _seconds_to_wait(match: re.Match[str], now: datetime.datetime) -> tuple[float, str]:
-    """Return the seconds to wait, and a note, which is empty unless the output contains an invalid time.
+    """Return the seconds to wait, and the problem of the time in the output, or "".
 
     The groups `seconds` or `at` of `match` contain the time. Without a valid time in the future, the waiting time is
-    WAIT_SECONDS.
+    RATE_LIMIT_SECONDS.
     """
     groups = match.groupdict()
-    seconds, problem = 0.0, ""
+    text = groups.get("seconds") or groups.get("at")
+    if not text:
+        return RATE_LIMIT_SECONDS, ""
+    seconds = math.nan
     if groups.get("seconds"):
-        try:
-            seconds = float(groups["seconds"])
-        except ValueError:
-            problem = f"{groups['seconds'][:_MATCH_CHARACTERS_SHOWN]!r} is not a number of seconds"
-    elif groups.get("at"):
-        at = parse_instant(groups["at"], now)
-        if at is None:
-            problem = f"{groups['at'][:_MATCH_CHARACTERS_SHOWN]!r} is not a valid time"
-        else:
+        kind = "a number of seconds above 0"
+        with contextlib.suppress(ValueError):
+            seconds = float(text)
+    else:
+        kind = "a valid time in the future"
+        if (at := parse_instant(text, now)) is not None:
             seconds = (at - now).total_seconds()
-    return (seconds if 0 < seconds < float("inf") else RATE_LIMIT_SECONDS), problem
+    shown = repr(text[:_MATCH_CHARACTERS_SHOWN])
+    if not 0 < seconds < math.inf:
+        return RATE_LIMIT_SECONDS, f"{shown} is not {kind}: the rate limit is taken to last {RATE_LIMIT_SECONDS:g} s"
+    if seconds > RATE_LIMIT_SECONDS_MAX:
+        return RATE_LIMIT_SECONDS_MAX, f"{shown} is more than 7 days away: the rate limit is taken to last 7 days"
+    return seconds, ""

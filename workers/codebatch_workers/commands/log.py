@@ -10,6 +10,8 @@ from codebatch.system.files.files import FileAppender, StoreFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
 
 EVIDENCE_BYTES_MAX = 8 * 1024
+NOTES_MAX = 5
+_NOTE_CHARACTERS_MAX = 300
 _COPY_BYTES = 1 << 20
 _TAIL_NAMES = ("tail-0", "tail-1")
 
@@ -44,7 +46,9 @@ class AttemptLogWriter:
         self._recent = b""
         self._end_bytes = end_bytes
         self._omitted_bytes = 0
+        self._unwritten_bytes = 0
         self._ends_line = True
+        self._notes: list[str] = []
         self.bytes = 0
 
     @property
@@ -61,6 +65,18 @@ class AttemptLogWriter:
         """Append a line of codebatch to the log."""
         self.write(f"codebatch: {text}\n".encode("utf-8", "surrogateescape"))
 
+    def report(self, text: str) -> None:
+        """Append a line of codebatch to the log. The line is also a note of the outcome, which people see."""
+        self.write_note(text)
+        if len(self._notes) < NOTES_MAX:
+            self._notes.append(text if len(text) <= _NOTE_CHARACTERS_MAX else f"{text[:_NOTE_CHARACTERS_MAX]}…")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The first reported notes, at most NOTES_MAX, and one about output that could not be written."""
+        lost = f"{self._unwritten_bytes:,} bytes of the output could not be written to the log"
+        return (*self._notes, lost) if self._unwritten_bytes else tuple(self._notes)
+
     def write(self, data: bytes) -> None:
         """Append output to the log. When the log has reached half the limit, write to the files for the end instead."""
         self.bytes += len(data)
@@ -76,6 +92,7 @@ class AttemptLogWriter:
 
     def close(self) -> None:
         """Complete the log: append a line with the number of omitted bytes, then the end of the output."""
+        left_bytes = sum(size for _, _, size in self._tails)
         # The disk may be full, or the scratch directory may have been removed.
         with contextlib.suppress(StoreError, FileNotFoundError):
             if self._omitted_bytes:
@@ -83,7 +100,10 @@ class AttemptLogWriter:
                 self._head_file.append((line if self._ends_line else f"\n{line}").encode())
             for path, _, size in self._tails:
                 for offset in range(0, size, _COPY_BYTES):
-                    self._head_file.append(self._files.read_range(path, offset, min(_COPY_BYTES, size - offset)))
+                    data = self._files.read_range(path, offset, min(_COPY_BYTES, size - offset))
+                    self._head_file.append(data)
+                    left_bytes -= len(data)
+        self._unwritten_bytes += left_bytes
         for appender in (self._head_file, *(tail for _, tail, _ in self._tails)):
             appender.close()
 
@@ -92,20 +112,24 @@ class AttemptLogWriter:
             self._head_file.append(data)
             self._ends_line = data.endswith(b"\n")
         except StoreUnwritable:
-            self._omitted_bytes += len(data)
+            self._note_unwritten(data)
+
+    def _note_unwritten(self, data: bytes) -> None:
+        self._omitted_bytes += len(data)
+        self._unwritten_bytes += len(data)
 
     def _add_to_tail(self, data: bytes) -> bytes:
         """Append as many bytes as fit to the current file for the end of the output. Return the remaining bytes."""
         is_full = not self._tails or self._tails[-1][2] >= self._tail_bytes
         if is_full and not self._start_tail():
-            self._omitted_bytes += len(data)
+            self._note_unwritten(data)
             return b""
         path, appender, size = self._tails[-1]
         part = data[: self._tail_bytes - size]
         try:
             appender.append(part)
         except StoreUnwritable:
-            self._omitted_bytes += len(part)
+            self._note_unwritten(part)
         else:
             self._tails[-1] = (path, appender, size + len(part))
         return data[len(part) :]

@@ -205,6 +205,7 @@ def _encode_outcome(attempt: _FinishedAttempt) -> EncodedOutcome:
         is_final=result.is_final,
         changes=result.changes,
         unrecorded=result.unrecorded,
+        notes=result.notes,
     )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec import UNSET
 
 from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
@@ -209,6 +210,7 @@ class Supervisor:
             result = self._execute_attempt(command, assign, directory, log, questions)
             has_no_processes = command.leftovers == "kill" and not result.orphaned_processes
             log.close()
+            result = msgspec.structs.replace(result, notes=log.notes)
             return self._finish_attempt(assign, result, log, questions)
         finally:
             self._scratch.end_attempt(directory, has_no_processes=has_no_processes)
@@ -283,6 +285,8 @@ class Supervisor:
             now_ns=self._now_ns,
         )
         result = execution.run()
+        if result.orphaned_processes:
+            log.write_note(f"keeps running: {', '.join(result.orphaned_processes)}")
         if tree is not None and self._trees is not None:
             result = tree.finish(result, log.write_note)
             self._trees.end(tree, result)

@@ -318,7 +318,7 @@ def make_tree_or_result(
 
     try:
         given = assign.brief.tree or TreeInput()
-        tree = maker.make(isolation, task, assign.unit.round, given, log.write_note, may_continue)
+        tree = maker.make(isolation, task, assign.unit.round, given, log.report, may_continue)
         if may_continue():
             return tree
         maker.end(tree, AttemptResult(type=None))
