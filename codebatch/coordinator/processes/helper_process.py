@@ -13,7 +13,9 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 
+from codebatch.model.text.quantities import human_bytes, human_seconds
 from codebatch.system.clock import running_ns
+from codebatch.system.processes.processes import describe_end
 
 OUTPUT_BYTES_MAX = 1 << 20
 _READ_BYTES = 1 << 16
@@ -26,7 +28,9 @@ class HelperProcess:
         self, arguments: Sequence[str], input_bytes: bytes, seconds: float, environment: Mapping[str, str]
     ) -> None:
         """Start the program with `input_bytes` on its standard input. It may run for `seconds`. Raises OSError."""
+        self._seconds = seconds
         self._deadline_ns = running_ns() + round(seconds * 1e9)
+        self._is_late = False
         self._output = b""
         with tempfile.TemporaryFile() as stdin:
             stdin.write(input_bytes)
@@ -45,7 +49,8 @@ class HelperProcess:
         """
         has_ended = self._process.poll() is not None
         self._read_output()
-        if has_ended or running_ns() >= self._deadline_ns or len(self._output) > OUTPUT_BYTES_MAX:
+        self._is_late = not has_ended and running_ns() >= self._deadline_ns
+        if has_ended or self._is_late or len(self._output) > OUTPUT_BYTES_MAX:
             self.end()
             return True
         return False
@@ -53,8 +58,16 @@ class HelperProcess:
     @property
     def output(self) -> bytes | None:
         """The standard output, or None if the program failed or printed too much."""
-        is_fit = self._process.returncode == 0 and len(self._output) <= OUTPUT_BYTES_MAX
-        return self._output if is_fit else None
+        return None if self.problem else self._output
+
+    @property
+    def problem(self) -> str:
+        """Why the program has no output: it failed, took too long or printed too much. Empty if it has one."""
+        if len(self._output) > OUTPUT_BYTES_MAX:
+            return f"printed more than {human_bytes(OUTPUT_BYTES_MAX)}"
+        if self._is_late:
+            return f"took longer than {human_seconds(self._seconds)}"
+        return describe_end(self._process.returncode) if self._process.returncode else ""
 
     def end(self) -> None:
         """Kill the program and its process group, and reap the program."""

@@ -55,7 +55,8 @@ class ProcessCommandBackend:
         self._timers: list[tuple[int, int, int]] = []
         self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
-        self._has_helper_failed = self._are_old_helpers_killed = False
+        self._helper_error = ""
+        self._are_old_helpers_killed = False
         self._stopped = StoppedWorkerWatch()
         self._adopted: list[WatchedWorker] = []
 
@@ -135,8 +136,8 @@ class ProcessCommandBackend:
         environment = {**original_environment(), HOLDER_VARIABLE: self._settings.coordinator}
         try:
             self._helper = HelperProcess(arguments, input_bytes, seconds, environment)
-        except (OSError, ValueError):
-            self._has_helper_failed = True
+        except (OSError, ValueError) as error:
+            self._helper_error = f"cannot be started: {error}"
 
     def _check_stopped(self) -> list[CommandBackendEvent]:
         workers = {worker.holder: worker for worker in self._channels.workers.values()}
@@ -159,13 +160,13 @@ class ProcessCommandBackend:
         return events
 
     def _read_helper(self) -> list[CommandBackendEvent]:
-        if self._has_helper_failed:
-            self._has_helper_failed = False
-            return [HelperExited(None)]
+        if self._helper_error:
+            problem, self._helper_error = self._helper_error, ""
+            return [HelperExited(None, problem)]
         if self._helper is None or not self._helper.has_ended():
             return []
         helper, self._helper = self._helper, None
-        return [HelperExited(helper.output)]
+        return [HelperExited(helper.output, helper.problem)]
 
     def adopt_workers(self, holders: Collection[HolderFile]) -> None:
         """Adopt live workers of an earlier coordinator.

@@ -27,10 +27,12 @@ class TimerFired(msgspec.Struct, frozen=True):
 class HelperExited(msgspec.Struct, frozen=True):
     """The end of a helper program, which answers questions.
 
-    `output` is its output. It is None if the program failed, printed too much, or exceeded its time limit.
+    `output` is its output. It is None if the program failed, printed too much, or exceeded its time limit. Then
+    `problem` says which of them.
     """
 
     output: bytes | None
+    problem: str = ""
 
 
 class ForcedStopRequested(msgspec.Struct, frozen=True):

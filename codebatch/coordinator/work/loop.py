@@ -131,7 +131,7 @@ class WorkCoordinator:
             requests = list(self._requests.read())
             self._inbox = QuestionInbox(
                 batch, work, self.attempts.places, self._requests, read_text=read_text, start=crew.start_helper,
-                wall_ns=wall_ns,
+                wall_ns=wall_ns, warn=(lambda _: None) if watcher is None else watcher.on_warning,
             )  # fmt: skip
             stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
             self._stop_requests = stops
@@ -267,8 +267,8 @@ class WorkCoordinator:
                 self._note_stopped_worker(event)
             case TimerFired(item, round_):
                 self._handle_event(WaitEnded(item, round_))
-            case HelperExited(output):
-                self._consult_rules(lambda: self._inbox.handle_output(output))
+            case HelperExited():
+                self._consult_rules(lambda: self._inbox.handle_output(event))
 
     def _note_stopped_worker(self, stopped: StoppedWorker) -> None:
         self._journal.write_event(

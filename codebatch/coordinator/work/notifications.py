@@ -67,17 +67,19 @@ class Notifier:
         self._deadline: float | None = None
         self._wanted_count = 0
         self._lost: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
         self._problem: str | None = None
 
     @property
     def problems(self) -> list[str]:
-        """Problems for people: the first failure, and the number of undelivered events."""
+        """Problems for people: the first failure, and the numbers of failed and of undelivered events."""
         with self._condition:
             problems = [] if self._problem is None else [self._problem]
+            if self._failed:
+                problems[0] += f"; failed deliveries: {_counts_text(self._failed)}"
             if self._lost:
                 lost = f"{self._lost.total():,} of {count_text(self._wanted_count, 'event')} were not delivered"
-                names = ", ".join(f"{count:,} {name}" for name, count in sorted(self._lost.items()))
-                problems.append(f"notify: {lost}, because the command takes too long: {names}")
+                problems.append(f"notify: {lost}, because the command takes too long: {_counts_text(self._lost)}")
             return problems
 
     def begin(self) -> None:
@@ -126,9 +128,8 @@ class Notifier:
             try:
                 self._deliver_event(event)
             except (OSError, ValueError) as error:
-                self._record_problem(
-                    f"notifications are off: {(isinstance(error, OSError) and error.strerror) or error}"
-                )
+                reason = (isinstance(error, OSError) and error.strerror) or error
+                self._record_problem(f"notifications are off: {reason}", event)
             if isinstance(event, BatchEnded | BatchDrained):
                 with self._condition:
                     self._last_untried -= 1
@@ -160,16 +161,23 @@ class Notifier:
         try:
             process.communicate(msgspec.json.encode(event) + b"\n", timeout=self._notify_settings.timeout_seconds)
             if process.returncode:
-                self._record_problem(f"notify ended with status {process.returncode}; it is not retried")
+                self._record_problem(f"notify ended with status {process.returncode}; it is not retried", event)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            self._record_problem(f"notify took longer than {self._notify_settings.timeout_seconds:g} s and was killed")
+            problem = f"notify took longer than {self._notify_settings.timeout_seconds:g} s and was killed"
+            self._record_problem(problem, event)
 
-    def _record_problem(self, problem: str) -> None:
+    def _record_problem(self, problem: str, event: BatchEvent | None = None) -> None:
         with self._condition:
             self._problem = self._problem or problem
+            if event is not None:
+                self._failed[event_name(event)] += 1
+
+
+def _counts_text(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
 
 
 def event_urgency(event: BatchEvent) -> int:

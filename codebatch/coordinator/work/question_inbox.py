@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from codebatch.coordinator.work.interfaces import HelperExited
 from codebatch.model.digest import Digest
-from codebatch.model.text.regex_timeout import MatchTimeout, cpu_time_limit
-from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX, Question
+from codebatch.model.text.quantities import count_text
+from codebatch.model.text.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
+from codebatch.model.work.question import Question, find_answer_problem
 from codebatch.model.work.request import Answer
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.work.events import ConsultationEnded, ConsultRules, QuestionAsked
@@ -61,11 +63,13 @@ class QuestionInbox:
         read_text: Callable[[str], str],
         start: Callable[[Sequence[str], bytes, float], None],
         wall_ns: Callable[[], int],
+        warn: Callable[[str], None],
     ) -> None:
         """Set up the inbox.
 
         `read_text` returns the text of a command. `start` runs the answering program in the background. When this
-        program has ended, the caller passes its output to `handle_output`.
+        program has ended, the caller passes its end to `handle_output`. `warn` reports why a question that should be
+        answered automatically is left to people.
         """
         self._batch = batch
         self._work = work
@@ -74,6 +78,7 @@ class QuestionInbox:
         self._read_text = read_text
         self._start_program = start
         self._wall_ns = wall_ns
+        self._warn = warn
         self._questions = QuestionStore(batch.files, batch.root)
         self._questions_by_digest: dict[Digest, tuple[QuestionNameParts, Question]] = {}
         self._new_questions: list[QuestionAsked] = []
@@ -118,24 +123,27 @@ class QuestionInbox:
         question = self.question(consult.question)
         if question is None or self._answering is None or question.is_human:
             return ConsultationEnded(consult.question)
-        if self._count_automatic_answers(question.task) >= self._answering.per_task_max:
-            return ConsultationEnded(question.digest)
+        if (count := self._count_automatic_answers(question.task)) >= self._answering.per_task_max:
+            return self._leave_to_people(question, f"it had {count_text(count, 'automatic answer')}")
         for number, (pattern, rule) in enumerate(self._rules, start=1):
             try:
                 with cpu_time_limit():
                     is_met = pattern.search(question.text) is not None
             except MatchTimeout:
+                why = f"the pattern of answering rule {number} took longer than {MATCH_SECONDS_MAX:g} s"
+                return self._leave_to_people(question, why)
+            if is_met and rule.human:
                 return ConsultationEnded(question.digest)
             if is_met:
-                return self._append_answer(question, "" if rule.human else rule.answer, f"{ANSWERED_BY_RULE} {number}")
+                return self._append_answer(question, rule.answer, f"{ANSWERED_BY_RULE} {number}")
         if not self._answering.command:
             return ConsultationEnded(question.digest)
         self._waiting.append(question)
         self._start_answering_program()
         return None
 
-    def handle_output(self, output: bytes | None) -> ConsultationEnded | None:
-        """Answer the pending question with the output of the answering program.
+    def handle_output(self, ended: HelperExited) -> ConsultationEnded | None:
+        """Answer the pending question with the output of the answering program, which has ended.
 
         Start the program for the next question.
 
@@ -145,18 +153,27 @@ class QuestionInbox:
             return None
         question, self._current_question = self._current_question, None
         self._start_answering_program()
-        reply = _decode_reply(output)
-        return self._append_answer(question, "" if reply.human else reply.answer, ANSWERED_BY_PROGRAM)
+        reply = None if ended.output is None else _decode_reply(ended.output)
+        if reply is None:
+            problem = ended.problem or "it did not print a JSON object with `answer` or `human`"
+            return self._leave_to_people(question, f"the answering program failed: {problem}")
+        if reply.human:
+            return ConsultationEnded(question.digest)
+        return self._append_answer(question, reply.answer, ANSWERED_BY_PROGRAM)
 
     def _append_answer(self, question: Question, text: str, by: str) -> ConsultationEnded:
         """Append an answer to the requests.
 
         If the text is not a valid answer, append nothing. Then a person must answer.
         """
-        is_valid = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
-        if is_valid and (not question.choices or text in question.choices):
-            body = Answer(task=question.task, round=question.round, question=question.digest, text=text)
-            self._requests.append(body, by=by, at_ns=self._wall_ns())
+        if problem := find_answer_problem(text, question.choices):
+            return self._leave_to_people(question, f"{by} gave no valid answer: {problem}")
+        body = Answer(task=question.task, round=question.round, question=question.digest, text=text)
+        self._requests.append(body, by=by, at_ns=self._wall_ns())
+        return ConsultationEnded(question.digest)
+
+    def _leave_to_people(self, question: Question, why: str) -> ConsultationEnded:
+        self._warn(f"the question of task {question.task} is not answered automatically: {why}")
         return ConsultationEnded(question.digest)
 
     def _count_automatic_answers(self, task: str) -> int:
@@ -194,11 +211,10 @@ class QuestionInbox:
         )
 
 
-def _decode_reply(output: bytes | None) -> ProgramReply:
-    """Decode the output of the answering program. If it is invalid, return a reply without an answer."""
-    if output is None:
-        return ProgramReply()
+def _decode_reply(output: bytes) -> ProgramReply | None:
+    """Decode the output of the answering program. Return None if it is invalid or has no answer."""
     try:
-        return msgspec.json.decode(output, type=ProgramReply)
+        reply = msgspec.json.decode(output, type=ProgramReply)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return ProgramReply()
+        return None
+    return reply if reply.answer or reply.human else None

@@ -13,8 +13,9 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import (
     COORDINATOR_CHOICES,
     COORDINATOR_TEXTS,
-    QUESTION_TEXT_BYTES_MAX,
     coordinator_question_digest,
+    find_answer_problem,
+    quoted_excerpt,
 )
 from codebatch.model.work.request import Answer, Request
 from codebatch.operations.runs.requests import append_request
@@ -27,7 +28,6 @@ from codebatch.work.control.batches import WorkBatch, first_command_names, load_
 from codebatch.work.control.requests import find_commands
 
 QuestionKind = Literal["asked", "interrupted", "stall", "exhausted"]
-_EXCERPT_CHARACTERS_MAX = 60
 
 
 class NotWaiting(InvalidInput):
@@ -123,24 +123,16 @@ def answer_question(
     if first.n != own_request.n:
         assert isinstance(first.body, Answer)
         raise NotWaiting(
-            f"{command} was just answered by {first.head.by}: {_quoted_excerpt(first.body.text)}",
+            f"{command} was just answered by {first.head.by}: {quoted_excerpt(first.body.text)}",
             hint="only the first answer to a question is used",
         )
     return load_work_batch(store, batch)
 
 
 def _check_text(question: OpenQuestion, text: str) -> None:
-    if question.choices and text not in question.choices:
-        hint = did_you_mean_text(text, list(question.choices))
-        raise InvalidInput(
-            f"{_quoted_excerpt(text)} is not one of the allowed answers to the question of task {question.task}",
-            hint=hint,
-        )
-    if not text.strip():
-        raise InvalidInput(f"the answer to the question of task {question.task} is empty")
-    size = len(text.encode("utf-8", "replace"))
-    if size > QUESTION_TEXT_BYTES_MAX:
-        raise InvalidInput(f"the answer has {size:,} bytes, more than {QUESTION_TEXT_BYTES_MAX:,}")
+    if problem := find_answer_problem(text, question.choices):
+        hint = did_you_mean_text(text, list(question.choices)) if question.choices else None
+        raise InvalidInput(f"{problem} (question of task {question.task})", hint=hint)
 
 
 def _first_answer(batch: BatchDir, question: OpenQuestion) -> Request:
@@ -164,12 +156,8 @@ def _last_answer(batch: BatchDir, command: str) -> str:
     if not answers:
         return ""
     by, answer = next(entry for entry in answers if entry[1].question == answers[-1][1].question)
-    return f": {by} answered {_quoted_excerpt(answer.text)}"
+    return f": {by} answered {quoted_excerpt(answer.text)}"
 
 
 def _is_allowed(question: OpenQuestion, text: str) -> bool:
     return question.kind == "asked" or text in COORDINATOR_CHOICES
-
-
-def _quoted_excerpt(text: str) -> str:
-    return repr(text if len(text) <= _EXCERPT_CHARACTERS_MAX else f"{text[:_EXCERPT_CHARACTERS_MAX]}…")
