@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from codebatch.errors import StoreUnwritable
 from codebatch.model.documents import encode_document
@@ -87,6 +88,13 @@ def test_last_event_is_written_to_a_nearly_full_disk(tmp_path: Path) -> None:
     writer.finish()
     writer.close()
     assert written_sequence_numbers(tmp_path) == [3]
+
+
+def test_cursor_of_an_earlier_version_gets_the_batch(tmp_path: Path) -> None:
+    old = [replace(event(seq), cursor=cursor) for seq, cursor in ((1, "1.1"), (2, "1.3"), (3, "2.3"), (4, "c:1.4"))]
+    events_path(tmp_path, 1).write_bytes(b"".join(map(encode_document, [*old, event(5)])))
+    found = EventReader(RealFiles(), tmp_path).read()
+    assert [(one.cursor, one.place) for one in found] == [("b:1.1", EventCursor(1, 1)), ("b:1.5", EventCursor(1, 5))]
 
 
 def events_path(root: Path, epoch: int) -> Path:

@@ -16,7 +16,7 @@ from codebatch.cli.output.progress import ProgressStage
 from codebatch.cli.output.terminal import printable_line
 from codebatch.errors import BatchIncomplete
 from codebatch.model.text.quantities import count_text
-from codebatch.model.work.event import AnyEvent, BatchEnded, BatchProgress, instant_ns
+from codebatch.model.work.event import AnyEvent, BatchEnded, BatchProgress, EventCursor, instant_ns
 from codebatch.operations.runs.events import BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, is_work
@@ -52,6 +52,7 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
     place = read_cursor(since, store, batch)
     progress_line = _ProgressLine(context, batch)
     last_event: AnyEvent | None = None
+    missing = _MissingEvents(batch, place)
     activity = BatchActivity(is_conducted=False)
     for item in iter_followed_events(make_follower(store, batch, place), keeps=keeps):
         if isinstance(item, BatchActivity):
@@ -61,12 +62,15 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
             progress_line.add_status(item)
         elif item is not None:
             last_event = item
+            missing.add(item)
             _print_event(context, item, only_printed=True)
             progress_line.add_event(item)
         progress_line.draw()
     if activity.is_over and not isinstance(last_event, BatchEnded) and not place.seq:
         counts_shown = ", ".join(f"{count:,} {state.lower()}" for state, count in (activity.counts or {}).items())
         context.report(f"events are missing; the batch has ended: {counts_shown}")
+    else:
+        missing.report(context)
     if activity.shortfall is not None:
         raise _not_running_error(batch, last_event) if not activity.is_over and is_work(batch) else activity.shortfall
     return 0
@@ -78,21 +82,52 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
 @option("--follow", "is_followed", is_flag=True, help="Continue with new events until the batch ends")
 @explain_option
 @with_common_options
-def events(context: CommandContext, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
+def events(context: CommandContext, batch_reference: str | None, since: str | None, is_followed: bool) -> int:
     """Print the events of a batch.
 
-    Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
+    Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since. Exit
+    status 3 if events are missing.
     """
     store, batch = context.batch(batch_reference, "any")
     place = read_cursor(since, store, batch)
     followed = make_follower(store, batch, place)
     is_silent = not place.seq
+    missing = _MissingEvents(batch, place)
     for event in iter_followed_events(followed) if is_followed else followed.read():
         if event is not None and not isinstance(event, BatchActivity):
             is_silent = False
+            missing.add(event)
             _print_event(context, event, only_printed=False)
     if is_silent:
         context.report("no events: the batch has not started, or its events were removed")
+    return BatchIncomplete.exit_status if missing.report(context) or is_silent else 0
+
+
+class _MissingEvents:
+    """The events of the last runner that are missing before events that were printed.
+
+    Those of earlier runners do not count, because a new runner reports again what is missing.
+    """
+
+    def __init__(self, batch: BatchDir, place: EventCursor) -> None:
+        self._is_counted = is_work(batch)  # The events of an analysis are derived from its outcomes.
+        self._place = place
+        self._count = 0
+
+    def add(self, event: AnyEvent) -> None:
+        """Count the events that are missing before an event, which follows the one of the last call."""
+        if event.place.epoch != self._place.epoch:
+            self._place, self._count = EventCursor(event.place.epoch, 0), 0
+        self._count += event.place.seq - self._place.seq - 1
+        self._place = event.place
+
+    def report(self, context: CommandContext) -> bool:
+        """Report the number of missing events. Return whether there are any."""
+        is_any = self._is_counted and self._count > 0
+        if is_any:
+            are = "event is" if self._count == 1 else "events are"
+            context.report(f"{self._count:,} {are} missing: not written (is the disk full?), damaged or removed")
+        return is_any
 
 
 def _print_event(context: CommandContext, event: AnyEvent, *, only_printed: bool) -> None:

@@ -14,7 +14,7 @@ from codebatch.cli.framework.context import CommandContext, with_common_options,
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.colors import is_colored
 from codebatch.cli.output.program_output import ProgramOutput
-from codebatch.errors import InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.work.logs import last_lines
 from codebatch.work.control.batches import WorkBatch, load_work_batch
@@ -58,10 +58,11 @@ def log(
     round_: int | None,
     tail: int | None,
     is_raw: bool,
-) -> None:
+) -> int:
     """Print the output of a task.
 
-    Without TASK, prints the output of all failed and blocked tasks, each line prefixed with its task.
+    Without TASK, prints the output of all failed and blocked tasks, each line prefixed with its task. Exit status 3 if
+    a log is missing.
 
     In a file or pipe, the output is unchanged. On a terminal, control characters other than colours are shown as
     escapes.
@@ -75,14 +76,16 @@ def log(
         if task is None
         else [find_log(work_batch, task, round_)]
     )
+    missing = [attempt_log for attempt_log in logs if attempt_log.bytes is None]
+    for attempt_log in missing:
+        context.report(f"the log of {attempt_log.task} is missing: {attempt_log.path}")
+    status = BatchIncomplete.exit_status if missing else 0
     if context.as_json:
         context.print([_log_row(work_batch, attempt_log, tail or _LINES_IN_JSON) for attempt_log in logs], ())
-        return
+        return status
     is_escaped = sys.stdout.isatty() and not is_raw
     context.display.erase_for_output()
     for attempt_log in logs:
-        if attempt_log.bytes is None:
-            context.report(f"the log of {attempt_log.task} is missing: {attempt_log.path}")
         pieces = iter_log(work_batch.batch.files, attempt_log, tail=tail)
         mark = f"[{attempt_log.task}] " if task is None else ""
         if is_escaped:
@@ -95,6 +98,7 @@ def log(
         sys.stdout.flush()
     if not logs:
         context.note("no task failed")
+    return status
 
 
 def _log_row(work_batch: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:

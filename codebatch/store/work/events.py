@@ -23,6 +23,7 @@ from codebatch.model.work.event import (
     BatchProgress,
     EventCursor,
     EventHead,
+    cursor_text,
 )
 from codebatch.store import layout
 from codebatch.system.files.file_reader import FileReader
@@ -167,8 +168,12 @@ def _decode_event(line: bytes, epoch: int, since: EventCursor = FIRST_CURSOR) ->
     """
     try:
         head = decode_document(line, EventHead, EVENT_FORMAT)
-        if head.place != EventCursor(epoch, head.seq) or head.place <= since:
+        place = EventCursor(epoch, head.seq)
+        cursor = cursor_text(head.batch_id, place)
+        if head.cursor not in (cursor, str(place)) or place <= since:
             return None
-        return decode_json(line, _event_decoder.decode)
+        event = decode_json(line, _event_decoder.decode)
+        # Earlier versions wrote cursors without the batch.
+        return event if event.cursor == cursor else msgspec.structs.replace(event, cursor=cursor)
     except DocumentError:
         return None

@@ -167,7 +167,11 @@ def test_deleted_events_and_logs_do_not_affect_the_run(line: CommandLine) -> Non
     line.finish(process)
     assert line.finish(follower).lines[-1].endswith("s")
     assert status(line)["counts"] == {"DONE": 2}
-    assert names(told(line))[-1] == "COMPLETED"
+    (last,) = line("events", "--json", status=3).lines
+    assert json.loads(last)["event"] == "BATCH_COMPLETED"
+    log = line("work", "log", "one", status=3)
+    assert (log.text, log.notes.split(": ")[0]) == ("", "the log of one is missing")
+    assert [row["bytes"] for row in line("work", "log", "one", "--json", status=3).json] == [None]
 
 
 def test_damaged_events_are_skipped_and_written_again(line: CommandLine) -> None:
@@ -443,39 +447,6 @@ def test_trace_has_spans_of_tasks_and_flows_of_needs(line: CommandLine) -> None:
     line("run", "tree", "--pipeline", "parse")
     units = [span for span in json.loads(line("trace").stdout)["traceEvents"] if span["ph"] == "X"]
     assert sum(span["args"]["items"] for span in units) == 3
-
-
-def test_notify_command_receives_the_selected_events(line: CommandLine) -> None:
-    top = '[notify]\ncommand = "cat >>told"\nevents = ["BATCH_TASK_FAILED", "BATCH_PARTIAL"]\n'
-    make_list(line, {"a": 'run = "true"', "b": 'run = "false"'}, top)
-    line("work", "run", status=3)
-    received = [json.loads(line_text) for line_text in (line.directory / "told").read_text().splitlines()]
-    # The last event is delivered before events that still wait.
-    assert sorted(names(received)) == ["PARTIAL", "TASK_FAILED b"]
-    wanted = [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
-    assert sorted(received, key=str) == sorted(wanted, key=str)
-
-
-def test_failed_notifications_do_not_affect_the_batch(line: CommandLine) -> None:
-    for command, told_so in (
-        ('["no-such-program"]', "notifications are off: No such file or directory"),
-        ('"exit 3"', "notify ended with status 3"),
-        ('"sleep 60"', "notify took longer than 0.2 s and was killed"),
-    ):
-        wanted = "events = ['BATCH_TASK_STARTED', 'BATCH_COMPLETED']"
-        top = f"[notify]\ncommand = {command}\n{wanted}\ntimeout_seconds = 0.2\n"
-        make_list(line, {"a": 'run = "true"', "b": 'run = "true"'}, top)
-        assert told_so in line("work", "run").notes
-        assert status(line)["counts"] == {"DONE": 2}
-
-
-def test_follow_reports_the_status_if_events_are_missing(line: CommandLine) -> None:
-    make_list(line, {"one": 'run = "true"'})
-    line("work", "run")
-    shutil.rmtree(next((line.directory / ".codebatch" / "batches").glob("*/events")))
-    ended = line("follow")
-    assert (ended.text, ended.notes) == ("", "events are missing; the batch has ended: 1 done\n")
-    assert "or its events were removed" in line("events").notes
 
 
 def test_follow_prints_the_end_of_orphaned_commands_after_a_cancel(line: CommandLine) -> None:

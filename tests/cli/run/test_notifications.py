@@ -22,6 +22,30 @@ def received_events(line: CommandLine) -> list[str]:
     return names([json.loads(event) for event in text.splitlines()])
 
 
+def test_notify_command_receives_the_selected_events(line: CommandLine) -> None:
+    top = '[notify]\ncommand = "cat >>told"\nevents = ["BATCH_TASK_FAILED", "BATCH_PARTIAL"]\n'
+    make_list(line, {"a": 'run = "true"', "b": 'run = "false"'}, top)
+    line("work", "run", status=3)
+    received = [json.loads(line_text) for line_text in (line.directory / "told").read_text().splitlines()]
+    # The last event is delivered before events that still wait.
+    assert sorted(names(received)) == ["PARTIAL", "TASK_FAILED b"]
+    wanted = [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
+    assert sorted(received, key=str) == sorted(wanted, key=str)
+
+
+def test_failed_notifications_do_not_affect_the_batch(line: CommandLine) -> None:
+    for command, told_so in (
+        ('["no-such-program"]', "notifications are off: No such file or directory"),
+        ('"exit 3"', "notify ended with status 3"),
+        ('"sleep 60"', "notify took longer than 0.2 s and was killed"),
+    ):
+        wanted = "events = ['BATCH_TASK_STARTED', 'BATCH_COMPLETED']"
+        top = f"[notify]\ncommand = {command}\n{wanted}\ntimeout_seconds = 0.2\n"
+        make_list(line, {"a": 'run = "true"', "b": 'run = "true"'}, top)
+        assert told_so in line("work", "run").notes
+        assert status(line)["counts"] == {"DONE": 2}
+
+
 def test_final_event_is_delivered_if_the_notify_command_is_slow(line: CommandLine) -> None:
     slow = """command = 'cat >>seen; [ "$CODEBATCH_EVENT" = BATCH_COMPLETED ] || exec sleep 60'"""
     events = 'events = ["BATCH_TASK_COMPLETED", "BATCH_COMPLETED"]'

@@ -1,0 +1,37 @@
+"""`follow` and `events` of batches whose events were removed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+from tests.cli.run.test_follow import events_directory
+from tests.cli.work.test_work import line, make_list
+from tests.support.command_line import CommandLine, write
+
+__all__ = ["line"]
+
+
+def test_follow_reports_the_status_if_events_are_missing(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"'})
+    line("work", "run")
+    shutil.rmtree(events_directory(line))
+    ended = line("follow")
+    assert (ended.text, ended.notes) == ("", "events are missing; the batch has ended: 1 done\n")
+    assert "or its events were removed" in line("events", status=3).notes
+
+
+def test_missing_events_are_counted(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
+    line("work", "run", status=3)
+    first = events_directory(line) / "1.jsonl"
+    lines = first.read_bytes().splitlines(keepends=True)
+    first.write_bytes(b"".join(lines[:2] + lines[4:]))
+    missing = "2 events are missing: not written (is the disk full?), damaged or removed\n"
+    assert missing in line("follow", status=3).notes
+    assert line("events", status=3).notes == missing
+    assert line("events", "--since", json.loads(lines[1])["cursor"], status=3).notes == missing
+    assert line("events", "--since", json.loads(lines[4])["cursor"]).notes == ""
+    write(line.directory / "fixed", "")
+    line("resume")
+    assert line("events").notes == ""
