@@ -77,15 +77,15 @@ def test_members_expanded_before_their_files_exist_are_noted(tmp_path: Path) -> 
     message = (
         "'use' does not include files that 'gen' will write ('/src/a.py'): members are determined before 'gen' runs"
     )
-    assert work_list.notes == (f"work.toml: {message}",)
+    assert work_list.warnings == (f"work.toml: {message}",)
     none = read(tmp_path, GEN + use % "b")
     message = (
         "`each` of 'use' matches nothing, so the task is treated as done; "
         "its members are determined before these dependencies run"
     )
-    assert none.notes == (f"work.toml: {message}: mid",)
+    assert none.warnings == (f"work.toml: {message}: mid",)
     elsewhere = GEN.replace("src/", "out/")
-    assert read(tmp_path, elsewhere + use % "a").notes == ()
+    assert read(tmp_path, elsewhere + use % "a").warnings == ()
 
 
 def test_values_become_member_ids(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_lines_and_json_make_members(tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_bytes(b"\xef\xbb\xbfhttp://a\r\n\r\nb\nb\n  \n")
     work_list = read(tmp_path, "[tasks.t]\nrun = ['get', '{line}']\neach.lines = 'urls.txt'\n", PATH="")
     assert [command.values["line"] for command in work_list.commands] == ["http://a", "b"]
-    assert work_list.notes[0] == "work.toml: [tasks.t.each]: 'b' is listed twice and used once"
+    assert work_list.warnings[0] == "work.toml: [tasks.t.each]: 'b' is listed twice and used once"
     rows = '{"id": "one", "n": 1, "deep": {"b": [null]}}\n{"n": "two", "x y": 3}\n"word"\n'
     (tmp_path / "items.jsonl").write_text(rows, encoding="utf-8")
     work_list = read(tmp_path, "[tasks.t]\nrun = 'true'\neach.json = 'items.jsonl'\n")
@@ -180,7 +180,7 @@ def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
     text = "[tasks.t]\nrun = 'x'\neach.files = ['*.none']\n[tasks.u]\nrun = 'x'\nneeds = ['t']\n"
     work_list = read(tmp_path, text)
     assert (work_list.work.order, work_list.work.edges) == (("u",), ())
-    assert work_list.notes == ("work.toml: `each` of 't' matches nothing, so the task is treated as done",)
+    assert work_list.warnings == ("work.toml: `each` of 't' matches nothing, so the task is treated as done",)
     with pytest.raises(InvalidWork, match="`each` of 't' matches nothing"):
         read(tmp_path, text, STRICT)
     with pytest.raises(NothingToDo, match="`each` matches nothing"):
@@ -191,7 +191,7 @@ def test_file_with_a_non_unicode_name_is_skipped_and_reported(tmp_path: Path) ->
     make(tmp_path, "a.py", os.fsdecode(b"caf\xe9.py"))
     work_list = read(tmp_path, "[tasks.t]\nrun = 'x'\neach.files = ['*.py']\n")
     assert [command.title for command in work_list.commands] == ["a.py"]
-    assert work_list.notes == ("skipped, because the name is not valid UTF-8: caf\\xe9.py",)
+    assert work_list.warnings == ("skipped, because the name is not valid UTF-8: caf\\xe9.py",)
 
 
 def test_too_many_files_for_a_command_are_reported(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ print(json.dumps({"edges": edges}))
     assert [edge.reason for edge in work_list.rejected_edges] == [
         "it would create a cycle: login → docs exists", "its confidence is below 0.5",
     ]  # fmt: skip
-    (note,) = work_list.notes
+    (note,) = work_list.warnings
     for message in ("'nobody' needs 'docs': no task 'nobody'", "it is the same task", "is not between 0 and 1"):
         assert message in note
 
@@ -126,14 +126,14 @@ def test_failed_infer_command_is_reported_and_rules_apply(tmp_path: Path, progra
     )
     assert time.monotonic() - began < 15
     assert inferred_edges(work_list) == RULES
-    (note,) = work_list.notes
+    (note,) = work_list.warnings
     assert message in note
     assert "using the built-in rules" in note
 
 
 def test_missing_or_skipped_infer_command_is_reported(tmp_path: Path) -> None:
     text = LIST.replace("[defaults]", '[infer]\ncommand = ["./no-such"]\n[defaults]', 1)
-    assert "cannot be started: No such file or directory" in read(tmp_path, text).notes[0]
+    assert "cannot be started: No such file or directory" in read(tmp_path, text).warnings[0]
     work_list = read_with_infer_program(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
     assert "was not run, so its dependencies are not shown" in work_list.notes[0]
     assert not (tmp_path / "touched").exists()

@@ -389,12 +389,11 @@ def test_front_matter_of_a_section_file_applies_to_each_section(tmp_path: Path) 
     assert work_list.work.policies == {name: TaskPolicy(priority=10) for name in ("one", "three")}
     assert {command.timeout_seconds for command in work_list.commands} == {2.0}
     assert work_list.work.titles == {"one": "One", "three": "Three"}
-    assert work_list.notes == (
+    assert work_list.warnings == (
         "plan.md: unknown key 'timeout_second' ignored; did you mean 'timeout_seconds'?",
         "plan.md: unknown key 'dependson' ignored; did you mean 'depends_on'?",
-        "plan.md: unknown key 'max_parallel' ignored",
-        "marked as done and not run: two",
     )
+    assert work_list.notes == ("plan.md: unknown key 'max_parallel' ignored", "marked as done and not run: two")
     assert "plan.md:7 sets `timeout_seconds` to 'x'" in error_text(
         tmp_path, "plan.md", f"{front.replace(': 2', ': x')}## One\n"
     )

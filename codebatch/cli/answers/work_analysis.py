@@ -32,6 +32,8 @@ def answer_work_analysis(context: CommandContext, listed: WorkList, form: Analys
 
     If `written` is set, also write the inferred dependencies to this file, which must not exist.
     """
+    for text in listed.warnings:
+        context.report(text)
     for text in listed.notes:
         context.note(text)
     analysis = analyze_list(listed)

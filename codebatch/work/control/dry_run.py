@@ -98,7 +98,7 @@ def dry_run(paths: tuple[Path, ...], options: WorkOptions, place: StoreLocator) 
         if forecast is None
         else (round(forecast.low, 1), round(forecast.middle, 1), round(forecast.high, 1)),
         without_estimate=sum(estimate is None for estimate in seconds),
-        notes=listed.notes,
+        notes=(*listed.warnings, *listed.notes),
     )
 
 

@@ -132,6 +132,8 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
             hint=_other_changes_hint(),
         )
     listed = _reread_list(work, infers=True)
+    for text in listed.warnings:
+        listener.warn(text)
     for note in listed.notes:
         listener.note(note)
     if not listener.agrees(listed.work, listed.rejected_edges):

@@ -116,6 +116,8 @@ def make_batch(
 ) -> Iterator[NewWorkBatch]:
     """Create a batch of the commands in work files. Raises the errors of `run_files`."""
     listed = list_files(paths, options, place, note=listener.note)
+    for text in listed.warnings:
+        listener.warn(text)
     for text in listed.notes:
         listener.note(text)
     if not listener.agrees(listed.work, listed.rejected_edges):

@@ -76,8 +76,8 @@ class DefinedTask(NamedTuple):
 class TaskDefiner:
     """A converter of the tasks of files into commands.
 
-    Errors are added to `problems`, and notes to the notes of `settings`. `groups` maps each group that was read so far
-    to its members.
+    Errors are added to `problems`, warnings and notes to those of `settings`. `groups` maps each group that was read
+    so far to its members.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class TaskDefiner:
         self._options_layer = EnvLayer(env=options.environment_table())
         self._expander = expander
         self._root = settings.root
-        self._notes = settings.notes
+        self._warnings, self._notes = settings.warnings, settings.notes
         self._defaults: dict[Path, Mapping[str, object]] = {}
         self._unknown: dict[str, dict[str, None]] = {}
         self.groups: dict[str, dict[str, CommandId]] = {}
@@ -112,16 +112,19 @@ class TaskDefiner:
                 self._problems.add(f"{written.place.file_and_line}: the task {written.name!r} is not a table", hint)
                 yield DefinedTask(CommandId(written.name), written.place, (), (), {}, None, DEFAULT_POLICY)
 
-    def note_unknown_keys(self) -> None:
-        """Add a note for each unknown key in front matter.
+    def warn_about_unknown_keys(self) -> None:
+        """Add a note for each unknown key in front matter, or a warning if it looks like a mistyped key.
 
-        The note has the first file with the key, and the number of further files with it.
+        The text has the first file with the key, and the number of further files with it.
         """
         for key, files in self._unknown.items():
             more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
             suggestion = closest_word(key, (*TaskTable.__struct_fields__, *PROSE_NEEDS_KEYS))
-            instead = "" if suggestion is None else f"; did you mean {suggestion!r}?"
-            self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
+            text = f"{next(iter(files))}{more}: unknown key {key!r} ignored"
+            if suggestion is None:
+                self._notes.append(text)
+            else:
+                self._warnings.append(f"{text}; did you mean {suggestion!r}?")
 
     def _file_defaults(self, file: WorkFile) -> Mapping[str, object]:
         """Return the default settings for the tasks of a file.
@@ -229,7 +232,7 @@ class TaskDefiner:
             if self._options.is_strict:
                 self._problems.add(message, "to accept this, run without --strict")
             else:
-                self._notes.append(f"{message}, so the task is treated as done{_early_members_text(task.needs)}")
+                self._warnings.append(f"{message}, so the task is treated as done{_early_members_text(task.needs)}")
         return members
 
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:

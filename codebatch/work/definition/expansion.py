@@ -62,13 +62,13 @@ class _ExpandedItem(NamedTuple):
 class GroupExpander:
     """A converter of `each` tables into group members.
 
-    Notes about skipped values are added to `notes`, errors to `problems`.
+    Texts about skipped values are added to `warnings`, errors to `problems`.
     """
 
-    def __init__(self, root: Path, problems: DefinitionProblems, notes: list[str]) -> None:
+    def __init__(self, root: Path, problems: DefinitionProblems, warnings: list[str]) -> None:
         self._root = root
         self._problems = problems
-        self._notes = notes
+        self._warnings = warnings
         self._paths: list[bytes] | None = None
 
     def expand_members(self, place: TableLocation, table: EachTable, cwd: str) -> list[GroupMember]:
@@ -111,7 +111,7 @@ class GroupExpander:
         unreadable = [path for path in paths if not _is_utf8_path(path)]
         if unreadable:
             more = f" and {len(unreadable) - 1:,} more" if len(unreadable) > 1 else ""
-            self._notes.append(f"skipped, because the name is not valid UTF-8: {display_path(unreadable[0])}{more}")
+            self._warnings.append(f"skipped, because the name is not valid UTF-8: {display_path(unreadable[0])}{more}")
         texts = [path.decode() for path in paths if _is_utf8_path(path)]
         for part in _iter_chunks(texts, chunk):
             files = tuple(_as_argument(path, cwd) for path in part)
@@ -183,7 +183,7 @@ class GroupExpander:
         distinct: dict[tuple[str, str], _ExpandedItem] = {}
         for item in items:
             if (item.name, item.identity) in distinct:
-                self._notes.append(f"{place}: {item.label[:_LABEL_CHARACTERS_MAX]!r} is listed twice and used once")
+                self._warnings.append(f"{place}: {item.label[:_LABEL_CHARACTERS_MAX]!r} is listed twice and used once")
             if any("\0" in value for value in item.values.values()):
                 self._problems.add(f"{place}: {item.label[:_LABEL_CHARACTERS_MAX]!r} contains a NUL character")
             distinct.setdefault((item.name, item.identity), item)

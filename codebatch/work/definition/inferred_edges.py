@@ -51,7 +51,7 @@ def add_inferred_edges(
 ) -> InferredEdges:
     """Return the edges of the work files and the inferred edges.
 
-    If the `infer` command fails, a note has the reason.
+    If the `infer` command fails, a warning has the reason.
     """
     names = {task.id: task.group or task.id for task in tasks}
     first = {names[task.id]: task for task in reversed(tasks)}
@@ -65,7 +65,7 @@ def add_inferred_edges(
             f"the `infer` command {settings.infer.command[0]!r} was not run, so its dependencies are not shown"
         )
     elif settings.infer is not None:
-        candidates = _edges_from_command(settings.infer, described, written, settings.root, settings.notes)
+        candidates = _edges_from_command(settings.infer, described, written, settings.root, settings.warnings)
     accepted = select_edges(
         infer_edges(described) if candidates is None else candidates, written, confidence_min=options.infer_confidence
     )
@@ -77,7 +77,7 @@ def add_inferred_edges(
     ]
     inferred = [edge for candidate in accepted.edges for edge in _member_edges(candidate, groups)]
     if len(edges) + len(inferred) > EDGES_MAX:
-        settings.notes.append(f"no dependencies are inferred: there would be more than {EDGES_MAX:,}")
+        settings.warnings.append(f"no dependencies are inferred: there would be more than {EDGES_MAX:,}")
         return InferredEdges([*edges], [], rejected_edges)
     return InferredEdges(
         [*edges, *(WorkEdge(candidate.task, candidate.on) for candidate in inferred)], inferred, rejected_edges
@@ -109,11 +109,11 @@ def _edges_from_command(
     tasks: Sequence[InferenceTask],
     written: Mapping[str, Sequence[str]],
     root: Path,
-    notes: list[str],
+    warnings: list[str],
 ) -> list[CandidateEdge] | None:
     """Run the `infer` command and return the edges that it prints. Return None if it fails.
 
-    Each invalid edge is dropped, with a note.
+    Each invalid edge is dropped, with a warning.
     """
     descriptions = [{**task._asdict(), "needs": written[task.id]} for task in tasks]
     try:
@@ -126,10 +126,10 @@ def _edges_from_command(
         )
         edges = msgspec.json.decode(answer, type=_InferenceAnswer).edges
     except ProgramFailed as error:
-        notes.append(f"the `infer` command {table.command[0]!r} failed: {error}; using the built-in rules")
+        warnings.append(f"the `infer` command {table.command[0]!r} failed: {error}; using the built-in rules")
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        notes.append(
+        warnings.append(
             f"the `infer` command {table.command[0]!r} printed invalid output: {error}; using the built-in rules"
         )
         return None
@@ -150,7 +150,7 @@ def _edges_from_command(
             f"; and {len(dropped) - _INVALID_EDGES_SHOWN_MAX:,} more" if len(dropped) > _INVALID_EDGES_SHOWN_MAX else ""
         )
         dropped_text = f"{'; '.join(dropped[:_INVALID_EDGES_SHOWN_MAX])}{more}"
-        notes.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {dropped_text}")
+        warnings.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {dropped_text}")
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 
 

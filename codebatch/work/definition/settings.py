@@ -117,7 +117,10 @@ class WorkOptions:
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """The settings of a batch after all overrides."""
+    """The settings of a batch after all overrides.
+
+    `warnings` say what was left out, ignored or replaced by a default. `notes` are other remarks.
+    """
 
     root: Path
     strategy: Strategy
@@ -133,6 +136,7 @@ class BatchSettings:
     timeout_seconds: float | None = None
     halt: HaltMode = "soon"
     trees: TreesTable | UnsetType = UNSET
+    warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 

@@ -37,14 +37,16 @@ from codebatch.work.definition.work_files import STANDARD_INPUT_NAME, WorkFile, 
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """The commands of a task list in file order, the other settings of their batch, and notes for users.
+    """The commands of a task list in file order, the other settings of their batch, and remarks for users.
 
+    `warnings` say what was left out, ignored or replaced by a default. `notes` are other remarks.
     `rejected_edges` are the edges that the strategy `auto` rejected. `definitions` has the definitions of all tasks of
     the files, selected or not. `choice` is the selection from these tasks.
     """
 
     commands: tuple[Command, ...]
     work: Work
+    warnings: tuple[str, ...]
     notes: tuple[str, ...]
     definitions: Mapping[CommandId, TaskDefinition]
     choice: TaskSelection = field(compare=False)
@@ -97,9 +99,11 @@ def _read_list(
     first_checker = TableChecker(problems, variables, cwd)
     settings, tables = merge_batch_settings(files, options, first_checker, problems, cwd)
     checker = TableChecker(problems, variables, settings.root)
-    definer = TaskDefiner(problems, checker, options, GroupExpander(settings.root, problems, settings.notes), settings)
+    definer = TaskDefiner(
+        problems, checker, options, GroupExpander(settings.root, problems, settings.warnings), settings
+    )
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.iter_tasks(file, table)]
-    definer.note_unknown_keys()
+    definer.warn_about_unknown_keys()
     settings.notes.extend(dict.fromkeys([*first_checker.notes, *checker.notes]))
     source = ", ".join(_as_text(_name_below(settings.root, file)) for file in files)
     finished = [task for file in files for task in file.done]
@@ -130,7 +134,7 @@ def _read_list(
         from codebatch.work.definition.inferred_edges import add_inferred_edges
 
         edges, inferred, rejected = add_inferred_edges(tasks, edges, definer.groups, settings, options)
-    settings.notes.extend(early_member_notes(tasks, edges))
+    settings.warnings.extend(early_member_notes(tasks, edges))
     origin = _make_origin(files, options, cwd)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
     choice = TaskSelection(tasks, edges, definer.groups, identity, cwd)
@@ -146,7 +150,7 @@ def _read_list(
         satisfied_needs=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
         origin=origin,
     )
-    return WorkList(commands, work, notes, definitions, choice, tuple(rejected))
+    return WorkList(commands, work, tuple(settings.warnings), notes, definitions, choice, tuple(rejected))
 
 
 def _make_origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
