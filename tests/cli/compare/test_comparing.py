@@ -218,7 +218,7 @@ def test_diff_rejects_invalid_arguments(
 def test_diff_writes_csv_and_jsonl(capfd: pytest.CaptureFixture[str]) -> None:
     rows = _output(capfd, "diff", "HEAD~1", "HEAD", "-o", "csv", "--limit", "1")
     assert rows[0].splitlines()[0].startswith("state,kind,path,line,column")
-    assert rows[0].splitlines()[0].endswith(",tool,cell,cell_line,reason")
+    assert rows[0].splitlines()[0].endswith(",tool,also,cell,cell_line,reason")
     assert rows[0].splitlines()[1].startswith("new,diagnostic,a.py,3,1")
     assert rows[1] == "2 more; show them with --limit 3\n"
     (row,) = _output(capfd, "regressions", "HEAD~1", "HEAD", "-o", "jsonl", "--code", "F821")[0].splitlines()
