@@ -41,6 +41,9 @@ def rewrite(language: str, new: str, content: str, python: bytes = b"") -> tuple
         ("python", r"g($X, '\n')", 'x = f"""{f(1)}"""\n', "a backslash"),
         ("python", "g($X, '#')", 'x = f"{f(1)}"\n', "a comment or `#`"),
         ("python", "g($X,\n1)", 'x = f"{f(1)}"\n', "a line break"),
+        ("python", "f'{$X!r}'", "x = f(a['b'])\n", "its own quotation mark"),
+        ("python", "y := $X", 'x = f"{f(1)}"\n', "`:=` outside of parentheses"),
+        ("php", '"{$X}"', "<?php $x = f($a ** $b);\n", "an expression other than a variable"),
         ("csharp", "a ? $X : b", 'var x = $"{f(1)}";\n', "a colon outside of parentheses"),
         ("csharp", "global::G($X)", 'var x = $@"{f(1)}";\n', "a colon outside of parentheses"),
         ("csharp", "g($X,\n1)", 'var x = $"{f(1)}";\n', "a line break"),
@@ -63,6 +66,9 @@ def test_new_code_that_the_literal_does_not_allow_is_not_written(
         ("python", "g($X, 'a')", 'x = f"{f(1)}"\n'),
         ("python", 'g($X, "a")', 'x = f"""{f(1)}"""\n'),
         ("python", "g($X,\n1)", 'x = f"""{f(1)}"""\n'),
+        ("python", "(y := $X)", 'x = f"{f(1)}"\n'),
+        ("python", 'f"{$X}" + "$X\'"', "x = f(1)\n"),
+        ("php", '"{$X}q"', "<?php $x = f($a->b[$c + 1]?->d());\n"),
         ("python", 'g($X, "\\n#")', 'x = h(f(1), f"{y}")\n'),
         ("csharp", "g(a ? $X : b)", 'var x = $"{f(1)}";\n'),
         ("csharp", 'g($X, ":")', 'var x = $"{f(1):N2}";\n'),
@@ -79,13 +85,17 @@ def test_new_code_that_the_literal_does_not_allow_is_not_written(
 def test_new_code_that_the_literal_allows_is_written(language: str, new: str, content: str) -> None:
     text, reasons = rewrite(language, new, content)
     call = "f 1" if language == "bash" else "f(1)"
-    assert (text, reasons) == (content.replace(call, new.replace("$X", "1")), [])
+    if call not in content:
+        call = content.partition(" = ")[2].removesuffix(";\n").rstrip()
+    argument = call[2:].removesuffix(")")
+    assert (text, reasons) == (content.replace(call, new.replace("$X", argument)), [])
 
 
 def test_string_of_a_project_without_older_python_may_contain_any_code() -> None:
     content = 'x = f"{f(1)}"\n'
     assert rewrite("python", 'g($X, "\\n#")', content, b"3.12") == ('x = f"{g(1, "\\n#")}"\n', [])
     # The literals of other languages do not depend on the version of Python.
+    assert rewrite("python", "y := $X", content, b"3.12")[1] == ["`:=` outside of parentheses"]
     assert rewrite("swift", "g($X,\n1)", 'let x = "\\(f(1))"\n', b"3.12")[1] == ["a line break"]
 
 

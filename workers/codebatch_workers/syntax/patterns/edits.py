@@ -62,6 +62,16 @@ def new_spans(edits: Sequence[Edit]) -> Iterator[Span]:
         yield start, start + length_of(edit.parts)
 
 
+def iter_copies(edits: Sequence[Edit]) -> Iterator[tuple[int, Span, Span]]:
+    """Yield the range of each piece of copied code before and after some edits, and the number of its edit."""
+    for number, (edit, start) in enumerate(zip(edits, new_starts(edits), strict=True)):
+        for part in edit.parts:
+            end = start + length_of([part])
+            if not isinstance(part, str):
+                yield number, part, (start, end)
+            start = end
+
+
 def original_offset(offset: int, edits: Sequence[Edit]) -> int | None:
     """Return the offset before some edits of an offset after them, or None for text that the edits have added."""
     moved = 0

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.patterns.edits import Edit, Part, length_of, new_starts, root_of
+from codebatch_workers.syntax.patterns.edits import Edit, Part, Span, length_of, new_spans, root_of
+from codebatch_workers.syntax.patterns.operands import is_operation, needs_parentheses, needs_parentheses_at_start
 from codebatch_workers.syntax.source import SourceFile
 
 LANGUAGES_WITH_PARENTHESES = frozenset(
@@ -39,16 +42,18 @@ LANGUAGES_WITH_PARENTHESES = frozenset(
 """The languages in which parentheses group an expression."""
 _NOT_PARENTHESIZED = re.compile(r"argument|pair|spread|splat|unpack")
 """The types of nodes that are not expressions: `key=value` and `*values` of a call."""
-_OPERATION = re.compile(
-    r"as_expression|await|binary|boolean|cast|clone|comparison|conditional|creation|infix|lambda|new_|not_|operator|ternary|unary"
-)
-"""The types of expressions that often need parentheses."""
 BARE_LISTS = frozenset(
     {"argument_list", "comma_expression", "expression_list", "right_assignment_list", "sequence_expression"}
 )
 """The types of nodes that are lists of expressions, also without brackets."""
+GROUPED_KINDS = ("expression", "unknown")
+"""The kinds of new code around which parentheses may be put."""
 _SEPARATORS = frozenset({",", ";"})
 _TOKEN_TREE = "token_tree"  # noqa: S105 - A node of Rust: the argument of a macro, which has no inner structure.
+
+_TEXT = re.compile(r"char|comment|content|heredoc|quote|regex|string|text")
+"""The types of tokens that are text, not code."""
+_LANGUAGES_OF_WORDS = frozenset({"bash", "zsh"})
 
 
 def is_grouped(root: Node, start: int, end: int) -> bool:
@@ -61,6 +66,8 @@ def is_grouped(root: Node, start: int, end: int) -> bool:
         return True
     if inner[0].start_byte != start or inner[-1].end_byte != end:
         return False
+    if any(one.end_byte == two.start_byte and one.is_named and two.is_named for one, two in pairwise(inner)):
+        return False  # `new $X` with `a()`, which becomes `new a()`.
     return node.type == _TOKEN_TREE or all(_can_be_in_list(child) for child in inner)
 
 
@@ -69,28 +76,81 @@ def _can_be_in_list(node: Node) -> bool:
 
 
 def group_captures(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) -> list[Edit | None]:
-    """Return edits with parentheses around copied nodes that are not nodes of the new tree. None if it cannot be.
+    """Return edits with parentheses around code that would be read differently without. None if it cannot be.
 
-    `plain` is the file after the edits.
+    This is copied code that is not a node of the new tree, and code that becomes an operand (operands.py). `plain` is the
+    file after the edits.
     """
     has_parentheses = file.language in LANGUAGES_WITH_PARENTHESES
     root = root_of(plain)
     grouped: list[Edit | None] = []
-    for edit, start in zip(edits, new_starts(edits), strict=True):
+    for edit, (start, last) in zip(edits, new_spans(edits), strict=True):
         parts: list[Part] = []
         place = start
         is_possible = True
         for part in edit.parts:
             end = place + length_of([part])
             node = None if isinstance(part, str) else _node_at(file, part)
-            if node is None or is_grouped(root, place, end):
+            if node is None or (is_grouped(root, place, end) and not _is_operand(plain, place, end, node.type)):
                 parts.append(part)
             else:
                 parts += ("(", part, ")")
                 is_possible = is_possible and has_parentheses and not _NOT_PARENTHESIZED.search(node.type)
             place = end
-        grouped.append(edit._replace(parts=parts) if is_possible else None)
+        form = edit._replace(parts=parts)
+        if edit.kind in GROUPED_KINDS and form == edit:
+            replaced = root_of(file).descendant_for_byte_range(edit.start, edit.end)
+            code = plain.utf8[start:last]
+            if _is_operand(plain, start, last) or (
+                replaced is not None and needs_parentheses_at_start(replaced, code, file.language)
+            ):
+                form = group_whole(edit)
+        grouped.append(form if is_possible else None)
     return grouped
+
+
+def _is_operand(file: SourceFile, start: int, end: int, node_type: str = "") -> bool:
+    """Return whether code needs parentheses in its place. `node_type` was its type before it was copied."""
+    node = _node_at(file, (start, end))
+    if node is None:
+        return False
+    # In JavaScript, the body of `() => {}` is not an object.
+    is_body = node_type == "object" and node.parent is not None and node.parent.type == "arrow_function"
+    return is_body or needs_parentheses(node, file.language)
+
+
+def is_read_alike(file: SourceFile, old: Span, changed: SourceFile, new: Span) -> bool:
+    """Return whether code of a file is read as the same tokens in another file, or as a part of one literal there."""
+    tokens, others = (_tokens_in(each, *span) for each, span in ((file, old), (changed, new)))
+    if len(others) == 1 and others[0].is_text and others[0].start <= 0 and others[0].end >= new[1] - new[0]:
+        return True
+    if file.language in _LANGUAGES_OF_WORDS:
+        return [token[:2] for token in tokens] == [token[:2] for token in others]
+    return tokens == others
+
+
+class _Token(NamedTuple):
+    """A token: its offsets relative to a range, and whether it is text, not code."""
+
+    start: int
+    end: int
+    is_text: bool
+
+
+def _tokens_in(file: SourceFile, start: int, end: int) -> list[_Token]:
+    """Return the tokens that overlap a range of a file."""
+    tokens: list[_Token] = []
+    pending = [root_of(file).descendant_for_byte_range(start, end)]
+    while pending:
+        node = pending.pop()
+        if node is None or node.start_byte >= end or node.end_byte <= start:
+            continue
+        if node.children and node.type != _TOKEN_TREE:
+            pending += reversed(node.children)
+        else:
+            is_text = node.type == _TOKEN_TREE or _TEXT.search(node.type) is not None
+            tokens.append(_Token(node.start_byte - start, node.end_byte - start, is_text))
+    return tokens
 
 
 def group_whole(edit: Edit) -> Edit:
@@ -113,8 +173,7 @@ def group_operations(file: SourceFile, edit: Edit) -> Edit:
     parts: list[Part] = []
     for part in edit.parts:
         node = None if isinstance(part, str) else _node_at(file, part)
-        is_operation = node is not None and _OPERATION.search(node.type)
-        parts += ("(", part, ")") if is_operation else (part,)
+        parts += ("(", part, ")") if node is not None and is_operation(node) else (part,)
     return edit._replace(parts=parts)
 
 

@@ -58,7 +58,7 @@ def last_comment(root: Node, span: _Span) -> Node | None:
     start, end = span
     node = root.descendant_for_byte_range(end - 1, end) if start < end else None
     while node is not None and node.end_byte == end and node.start_byte >= start:
-        if node.is_extra:
+        if node.is_extra and not node.is_error:
             return node
         node = node.parent
     return None

@@ -75,6 +75,11 @@ _FUNCTIONS = frozenset({"arrow_function", "lambda_expression"})
 # In a shell, commands of a pipeline may be added.
 _PIPELINE = "pipeline"
 _PIPES = ("|", "|&")
+# A redirection only concerns the last command.
+_REDIRECTED = "redirected_statement"
+_COMMAND_LISTS = ("list", _PIPELINE)
+# In Go, only a call may be deferred.
+_CALLS = ("defer_statement", "go_statement")
 _VALUELESS_BLOCKS = {
     "csharp": "block",
     "java": "block",
@@ -304,7 +309,7 @@ class _Comparison:
             return SEVERAL
         if old.type == _PIPELINE and code and all(child.node.is_named or child.node.type in _PIPES for child in code):
             return None
-        if len(code) > 1:
+        if len(code) > 1 or (old.type == _REDIRECTED and code and code[0].node.type in _COMMAND_LISTS):
             return NOT_ONE
         start, end = self._new_starts[edit], self._new_ends[edit]
         before, after = replaced[0].node, code[0].node if code else new
@@ -317,15 +322,24 @@ class _Comparison:
             return AROUND
         if after.type in BARE_LISTS and after.type != before.type and after.children[0].type not in _BRACKETS:
             return BARE_LIST
-        if old.type in _FUNCTIONS and after.type != before.type:
-            if after.type == _VALUELESS_BLOCKS.get(self._language):
-                return STATEMENT
-            if after.type == "object":  # JavaScript reads a block there, unless the object is in parentheses.
-                return NOT_ONE
+        reason = self._change_reason(old.type, before.type, after.type)
+        if reason is not None:
+            return reason
         is_body = field in _BODY_FIELDS or old.type in _BODIES
         if self._is_declaration(after) and after.type != before.type and (is_body or not self._is_declaration(before)):
             return DECLARATION
         return None
+
+    def _change_reason(self, parent: str, before: str, after: str) -> str | None:
+        """Return why a node must not have another type than before below some parent, or None."""
+        if before == after:
+            return None
+        if parent in _CALLS:
+            return NOT_ONE
+        if parent in _FUNCTIONS and after == _VALUELESS_BLOCKS.get(self._language):
+            return STATEMENT
+        # JavaScript reads a block there, unless the object is in parentheses.
+        return NOT_ONE if parent in _FUNCTIONS and after == "object" else None
 
     def _is_declaration(self, node: Node) -> bool:
         return "statement" not in node.type and is_statement(node.type, self._language)

@@ -30,6 +30,8 @@ _MANY_MARK = "$$$"
 _NO_FAULTS = (0, 0, 0)
 _INVALID_METAVARIABLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
 _SEPARATORS = frozenset({",", ";", "\n"})
+_LITERAL = re.compile(r"(?<!concatenated_)string|heredoc|str_text|attribute_value|^literal$")
+"""The types of nodes of literals in which white space counts."""
 
 # Placeholders: code that replaces a metavariable while a pattern is parsed. Those of a language are tried in order. In
 # them, `{n}` becomes a lower-case word that the pattern does not contain, such as `z0z`. `{N}` becomes the same word
@@ -171,6 +173,21 @@ def read_shape(code: str, language: str) -> CodeShape:
     # Other placeholders may make one node of several, but with errors.
     reader, contexts = _pattern_reader(text.decode().strip(), language)
     return CodeShape("", False, all(reader.read_first(context).faults[1] for context in contexts))
+
+
+def literal_lines(code: str, language: str) -> frozenset[int]:
+    """Return the numbers, from 1, of the lines of new code that begin in a literal, such as a string or a heredoc."""
+    # A placeholder as long as the metavariable keeps all positions.
+    text = METAVARIABLE.sub(lambda match: "z" * len(match[0]), code).encode()
+    parser = load_grammar(language).parser
+    contexts = [
+        (len(prefix), parser.parse(prefix.encode() + text + suffix.encode() + b"\n").root_node)
+        for prefix, suffix in _CONTEXTS_BY_LANGUAGE.get(language, (_NO_CONTEXT,))
+    ]
+    start, root = min(contexts, key=lambda context: _count_errors(context[1]))
+    breaks = [offset for offset, character in enumerate(text) if character == ord("\n")]
+    nodes = (root.descendant_for_byte_range(start + offset, start + offset + 1) for offset in breaks)
+    return frozenset(number for number, node in enumerate(nodes, 1) if node is not None and _LITERAL.search(node.type))
 
 
 def _parse_pattern(text: str, language: str) -> _ParsedPattern:

@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from codebatch_workers.syntax.patterns.edits import CodeKind, Edit, Part, Span, original_offset, root_of, text_of
 from codebatch_workers.syntax.patterns.finders import PatternError, SyntaxFinder, SyntaxMatch, pattern_finder
 from codebatch_workers.syntax.patterns.lost_tokens import PatternTokens, count_tokens, find_lost_token, last_comment
 from codebatch_workers.syntax.patterns.places import BLOCKS_BY_LANGUAGE, is_statement
-from codebatch_workers.syntax.patterns.reading import METAVARIABLE, read_pattern, read_shape
+from codebatch_workers.syntax.patterns.reading import METAVARIABLE, literal_lines, read_pattern, read_shape
 from codebatch_workers.syntax.patterns.selection import ErrorFinder, select_edits
 from codebatch_workers.syntax.source import SourceFile
 
 PASSES_MAX = 4
 _COMMA_BEFORE = re.compile(r",\s*\Z")
 _COMMA_AFTER = re.compile(r"\A\s*,\s*")
+_NEWLINE = re.compile(r"\r?\n")
 _INDENTATION = re.compile(rb"[ \t]*")
 
 
@@ -34,6 +35,7 @@ class RewriteRule(NamedTuple):
     - `finder`: the finder of the pattern. It binds all metavariables, also those without a name.
     - `texts`: the texts before, between and after the metavariables `names` in the new code.
     - `tokens`: the tokens of the pattern.
+    - `literal_lines`: the numbers of the line breaks in literals of the new code, from 1.
     - `kind`: the kind of the new code.
     - `ends_with_semicolon`: whether the pattern does. If not, a semicolon after the code stays as it is.
     """
@@ -42,6 +44,7 @@ class RewriteRule(NamedTuple):
     texts: Sequence[str]
     names: Sequence[str]
     tokens: PatternTokens
+    literal_lines: Set[int]
     kind: CodeKind
     ends_with_semicolon: bool
 
@@ -84,6 +87,7 @@ def compile_rewrite(pattern: str, rewrite: str, language: str) -> RewriteRule:
         texts=[*texts, template[end:]],
         names=names,
         tokens=tokens,
+        literal_lines=literal_lines(template, language) if "\n" in template else frozenset(),
         kind=_kind_of(template, language),
         ends_with_semicolon=pattern.rstrip().endswith(";"),
     )
@@ -219,30 +223,36 @@ def _iter_matches(file: SourceFile, finder: SyntaxFinder) -> Iterator[SyntaxMatc
 
 def _new_parts(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> list[Part]:
     """Return the new code of a match. Its further lines are indented like the line in which the match begins."""
-    texts = list(_without_idle_commas(rule, match.captures))
-    if any("\n" in text for text in rule.texts):
-        line_start = file.utf8.rfind(b"\n", 0, match.start) + 1
-        indentation = _INDENTATION.match(file.utf8, line_start, match.start)
-        assert indentation is not None
-        newline = ("\r\n" if _has_crlf(file) else "\n") + indentation[0].decode()
-        texts = [text.replace("\r\n", "\n").replace("\n", newline) for text in texts]
+    texts = _indented_texts(file, rule, match.start)
+    _remove_idle_commas(texts, rule.names, match.captures)
     parts: list[Part] = [texts[0]]
     for name, text in zip(rule.names, texts[1:], strict=True):
         parts += (match.captures[name], text)
     return parts
 
 
-def _without_idle_commas(rule: RewriteRule, captures: Mapping[str, Span]) -> Iterator[str]:
-    """Yield the texts of the new code. A metavariable without nodes also takes away a comma before or after it."""
-    texts = list(rule.texts)
-    for index, name in enumerate(rule.names):
+def _indented_texts(file: SourceFile, rule: RewriteRule, offset: int) -> list[str]:
+    """Return the texts of the new code at an offset of a file. Lines that begin in literals get no indentation."""
+    indentation = _INDENTATION.match(file.utf8, file.utf8.rfind(b"\n", 0, offset) + 1, offset)
+    assert indentation is not None
+    newline = "\r\n" if _has_crlf(file) else "\n"
+    lines = itertools.count(1)
+
+    def with_indentation(_: re.Match[str]) -> str:
+        return newline if next(lines) in rule.literal_lines else newline + indentation[0].decode()
+
+    return [_NEWLINE.sub(with_indentation, text) for text in rule.texts]
+
+
+def _remove_idle_commas(texts: list[str], names: Sequence[str], captures: Mapping[str, Span]) -> None:
+    """Remove a comma before or after each metavariable without nodes from the texts of the new code."""
+    for index, name in enumerate(names):
         start, end = captures[name]
         if start == end:
             shortened = _COMMA_BEFORE.sub("", texts[index])
             if shortened == texts[index]:
                 texts[index + 1] = _COMMA_AFTER.sub("", texts[index + 1])
             texts[index] = shortened
-    yield from texts
 
 
 def _has_crlf(file: SourceFile) -> bool:

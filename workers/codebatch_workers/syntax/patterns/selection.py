@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from codebatch_workers.syntax.patterns.edits import Edit, apply_edits, new_spans, root_of
+from codebatch_workers.syntax.patterns.edits import Edit, apply_edits, iter_copies, new_spans, root_of, text_of
 from codebatch_workers.syntax.patterns.grouping import (
+    GROUPED_KINDS,
     LANGUAGES_WITH_PARENTHESES,
     group_captures,
     group_operations,
     group_whole,
     is_grouped,
     is_one_expression,
+    is_read_alike,
 )
-from codebatch_workers.syntax.patterns.literals import literal_reason
+from codebatch_workers.syntax.patterns.literals import ends_in_heredoc, literal_reason
 from codebatch_workers.syntax.patterns.places import AROUND, NOT_ONE, Misplaced, find_misplaced, place_reason
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.unseen_errors import error_spans
@@ -28,8 +30,8 @@ TRIALS_MAX = 200
 _TRIALS_MIN = 20
 _TRIAL_BYTES_MAX = 20 << 20
 """The number of bytes that all trials may parse, if there are more than the minimum of trials."""
-_GROUPED_KINDS = ("expression", "unknown")
 UNGROUPED = "other code would split the matched code, and parentheses are not possible"
+MISREAD = "the matched code would be read differently in its new place"
 SYNTAX = "the new code would be a syntax error"
 TOGETHER = "the edit does not fit together with other edits"
 TOO_MANY = "other edits of the file do not fit, and it would take too long to find out whether this one does"
@@ -75,8 +77,13 @@ class _Selector:
 
     def select(self, edits: Sequence[Edit]) -> SelectedEdits:
         """Make as many edits as possible together. Leave out the others."""
-        possible = [edit for edit in edits if not self._leave_out(edit, place_reason(self._file, edit))]
-        possible = [edit for edit in possible if not self._leave_out(edit, literal_reason(self._file, edit))]
+        file = self._file
+        possible = [edit for edit in edits if not self._leave_out(edit, place_reason(file, edit))]
+        possible = [
+            edit
+            for edit in possible
+            if not self._leave_out(edit, literal_reason(file, (edit.start, edit.end), text_of(file, edit.parts)))
+        ]
         if not self._combine(self._possible_edits(possible)):
             self._good = _GoodTrial((), (), self._file)
         return SelectedEdits(self._good.changed, self._good.forms, self._left_out)
@@ -167,7 +174,7 @@ class _Selector:
         whole = [
             group_whole(form)
             if number in suspects
-            and form.kind in _GROUPED_KINDS
+            and form.kind in GROUPED_KINDS
             and (suspicion == SYNTAX or reasons.get(number) == NOT_ONE or not is_grouped(root_of(changed), *span))
             else form
             for number, (form, span) in enumerate(zip(forms, new_spans(forms), strict=True))
@@ -195,8 +202,25 @@ class _Selector:
         self._trials_left -= 1
         misplaced = self._find_misplaced(changed, forms)
         if misplaced.is_empty:
+            misplaced = Misplaced(self._find_misread(changed, forms))
+        if misplaced.is_empty:
             self._good = _GoodTrial(edits, forms, changed)
         return misplaced
+
+    def _find_misread(self, changed: SourceFile, forms: Sequence[Edit]) -> Mapping[int, str]:
+        """Return the edits whose copied code would be read differently in its new place, with the reason."""
+        grouped = group_captures(self._file, changed, forms)
+        reasons = {number: UNGROUPED for number, form in enumerate(grouped) if form != forms[number]}
+        for number, old, new in iter_copies(forms):
+            reason = literal_reason(changed, new, text_of(self._file, [old]))
+            if reason is None and not is_read_alike(self._file, old, changed, new):
+                reason = MISREAD
+            if reason is not None:
+                reasons.setdefault(number, reason)
+        for number, (_, end) in enumerate(new_spans(forms)):
+            if ends_in_heredoc(changed, end) and changed.utf8[end:].partition(b"\n")[0].strip():
+                reasons.setdefault(number, AROUND)
+        return reasons
 
     def _find_misplaced(self, changed: SourceFile, edits: Sequence[Edit]) -> Misplaced:
         if self._has_new_errors(changed):
