@@ -78,8 +78,8 @@ def _can_be_in_list(node: Node) -> bool:
 def group_captures(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) -> list[Edit | None]:
     """Return edits with parentheses around code that would be read differently without. None if it cannot be.
 
-    This is copied code that is not a node of the new tree, and code that becomes an operand (operands.py). `plain` is the
-    file after the edits.
+    This is copied code that is not a node of the new tree, and code that becomes an operand (operands.py). `plain` is
+    the file after the edits.
     """
     has_parentheses = file.language in LANGUAGES_WITH_PARENTHESES
     root = root_of(plain)
