@@ -14,6 +14,8 @@ from codebatch.work.control.dry_run import DryRunAnswer
 
 def answer_rehearsal(context: CommandContext, rehearsal: DryRunAnswer) -> None:
     """Print the tasks of a dry run with their expected starts."""
+    for warning in rehearsal.warnings:
+        context.report(warning)
     for note in rehearsal.notes:
         context.note(note)
     context.print(rehearsal, _rehearsal_lines(rehearsal), name="work-dry-run")

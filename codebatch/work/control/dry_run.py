@@ -45,6 +45,7 @@ class DryRunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `range_seconds`: three estimates. The batch ends within these times with a probability of 10%, 50% and 90%. It is
       null if no task has a known duration.
     - `without_estimate`: the number of tasks of unknown duration.
+    - `warnings`: what was left out, ignored or replaced by a default. `notes`: other remarks.
     """
 
     source: str
@@ -54,6 +55,7 @@ class DryRunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     makespan_seconds: float | None
     range_seconds: tuple[float, float, float] | None
     without_estimate: int
+    warnings: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -98,7 +100,8 @@ def dry_run(paths: tuple[Path, ...], options: WorkOptions, place: StoreLocator) 
         if forecast is None
         else (round(forecast.low, 1), round(forecast.middle, 1), round(forecast.high, 1)),
         without_estimate=sum(estimate is None for estimate in seconds),
-        notes=(*listed.warnings, *listed.notes),
+        warnings=listed.warnings,
+        notes=listed.notes,
     )
 
 

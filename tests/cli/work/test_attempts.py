@@ -173,15 +173,16 @@ def test_slow_question_pattern_asks_a_person(line: CommandLine) -> None:
 
 
 def test_missing_result_is_on_the_screen_and_in_json(line: CommandLine) -> None:
-    make_list(line, {"a": 'run = "echo done"\nresult = { cost = "/cost" }', "b": 'run = "true"'})
+    result = '\nresult = { cost = "/cost" }'
+    make_list(line, {"a": f'run = "echo done"{result}', "b": 'run = "true"', "fails": f'run = "false"{result}'})
     lacks = "the output has no JSON object with cost for `result`"
-    assert f" {lacks}\n" in line("work", "run").notes
-    assert [row["notes"] for row in line("status", "--json").json["tasks"]] == [[lacks], []]
-    assert f"done   a     -      {lacks}\n" in line("status").text
-    rows = map(json.loads, line("follow", "--json").lines)
-    completed = [row["notes"] for row in rows if row["event"] == "BATCH_TASK_COMPLETED"]
-    assert completed == [[lacks], []]
-    assert f"; {lacks}\n" in line("follow").text
+    assert f" {lacks}\n" in line("work", "run", status=3).notes
+    assert [row["notes"] for row in line("status", "--json").json["tasks"]] == [[lacks], [], []]
+    assert f"done    a      -      {lacks}\n" in line("status").text
+    rows = map(json.loads, line("follow", "--json", status=3).lines)
+    ended = [row["notes"] for row in rows if row["event"] in ("BATCH_TASK_COMPLETED", "BATCH_TASK_FAILED")]
+    assert ended == [[lacks], [], []]
+    assert f"; {lacks}\n" in line("follow", status=3).text
 
 
 def test_orphaned_answering_program_is_killed_before_the_next_starts(line: CommandLine) -> None:

@@ -112,3 +112,12 @@ def test_problems_of_many_files_are_reported_together(line: CommandLine) -> None
     assert notes.count("\n") == 22
     assert "  and 40 more\n" in notes
     assert not (line.directory / ".codebatch").exists()
+
+
+def test_warnings_about_a_list_are_printed_with_quiet(line: CommandLine) -> None:
+    write(
+        line.directory / "work.toml", 'tasks.none = { run = "true", each.files = ["*.none"] }\ntasks.a.run = "false"\n'
+    )
+    warning = "work.toml: `each` of 'none' matches nothing, so the task is treated as done\n"
+    for command, status in (("work run --dry-run", 0), ("work analyze", 0), ("work run", 3), ("resume --reload", 3)):
+        assert line(*command.split(), "-q", status=status).notes.count(warning) == 1, command

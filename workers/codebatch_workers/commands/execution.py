@@ -91,7 +91,7 @@ class AttemptExecution:
         if result.has_ended_by_itself and result.exit_status is not None:
             question = self._materials.question if self._has_written() else None
             ending = read_ending(self._command, self._files, question, result.exit_status, self._log.output_end)
-            if ending.problem:
+            if ending.problem and result.type == "result":
                 self._log.report(ending.problem)
             result = msgspec.structs.replace(result, report=ending.said)
             if ending.reported_question is not None:
