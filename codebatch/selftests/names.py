@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, Union
 
 from codebatch.model.shard import SHARD_ID_PATTERN
-from codebatch.selftests.findings import SelftestFindings
-from codebatch.selftests.subject import SelftestSubject
+from codebatch.selftests.subject import GateFailure, SelftestSubject
 from codebatch.store import layout
 from codebatch.system.files.os_errors import wrap_read_errors
 
@@ -86,34 +86,33 @@ _STORE_NAMES: ExpectedNames = {
 }
 
 
-def check_file_names(subject: SelftestSubject, findings: SelftestFindings) -> None:
+def check_file_names(subject: SelftestSubject, checked: Counter[str]) -> Iterator[GateFailure]:
     """Check that every name in the store is part of its layout. Links are not followed."""
-    _check_directory(subject.store.root, "", _STORE_NAMES, findings)
+    return _check_directory(subject.store.root, "", _STORE_NAMES, checked)
 
 
-def _check_directory(root: Path, place: str, names: ExpectedNames, findings: SelftestFindings) -> None:
+def _check_directory(root: Path, place: str, names: ExpectedNames, checked: Counter[str]) -> Iterator[GateFailure]:
     try:
         with wrap_read_errors(root / place), os.scandir(root / place) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
     except FileNotFoundError:  # The directory was removed after its name was listed.
         return
     for entry in entries:
-        findings.count_checked("names")
+        checked["names"] += 1
         if _TEMPORARY_NAME.match(entry.name):
             continue
         where = f"{place}{entry.name}"
         allowed = next((names[pattern] for pattern in names if re.fullmatch(pattern, entry.name, re.ASCII)), None)
         if allowed is None:
-            findings.add_failure(
-                "not part of the store layout", location=where, suggestion=f"move it away: {root / where}"
-            )
+            suggestion = f"move it away: {root / where}"
+            yield GateFailure(message="not part of the store layout", location=where, suggestion=suggestion)
             continue
         kind = _file_type(entry)
         expected = allowed if allowed in ("file", "link") else "directory"
         if kind != expected:
-            findings.add_failure(f"not a {expected}", location=where, expected=expected, actual=kind)
+            yield GateFailure(message=f"not a {expected}", location=where, expected=expected, actual=kind)
         elif isinstance(allowed, Mapping):
-            _check_directory(root, f"{where}/", allowed, findings)
+            yield from _check_directory(root, f"{where}/", allowed, checked)
 
 
 def _file_type(entry: os.DirEntry[str]) -> str:

@@ -43,7 +43,7 @@ def test_intact_store_passes_every_group_that_has_all_self_tests(
     assert report["results"][0]["context"]["store"] == str(store)
     skipped = [result["gate_id"] for result in report["results"] if result["outcome"] == "skipped"]
     assert skipped == []
-    assert project_command_line("gate", "bundle", "--store", store).lines[-1] == "12 passed", (
+    assert project_command_line("gate", "bundle", "--store", store).lines[-1] == "8 passed", (
         "a self-test must have built an index"
     )
 
@@ -78,7 +78,7 @@ def test_hints_of_self_tests_name_the_given_store(project_command_line: CommandL
 def test_self_tests_that_need_a_store_are_skipped_without_a_store(codebatch: CommandLine) -> None:
     assert codebatch("gate-bundle", "--json", status=3).json["passed"] is False
     ended = codebatch("gate-bundle", "-q", status=3)
-    assert ended.lines[-1] == "1 passed, 11 skipped"
+    assert ended.lines[-1] == "1 passed, 7 skipped"
     assert ended.notes.startswith("incomplete: skipped store-schema, ")
     assert codebatch("gate-run", "store-schema", "--json", status=3).json["outcome"] == "skipped"
     assert codebatch("gate-run", "objects", "--store", "none", "--json", status=4).error["code"] == "store_not_found"
@@ -92,7 +92,7 @@ def test_self_tests_are_listed_and_explained_without_a_store(codebatch: CommandL
     assert [gate["gate_id"] for gate in ended.json if "P1-G1" in gate["aliases"]] == ["store-schema"]
     assert codebatch("gate-list", "--json").stdout == ended.stdout
     chosen = codebatch("gate-list", "--tag", "phase2", "--status", "ENFORCED").lines[1:]
-    assert [line.split()[0] for line in chosen] == ["no-foreign-files", "plan-covered", "task-order"]
+    assert [line.split()[0] for line in chosen] == ["no-foreign-files", "plan-covered"]
     assert codebatch("gate-list", "--tag", "nope").text == ""
     explained = codebatch("gate-explain", "P5-G3", "--json").json
     _check_schema(explained)

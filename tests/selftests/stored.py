@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codebatch.cli.reference.selftest import list_program_commands
+from codebatch.cli.reference.selftest import load_commands
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.selftests.catalogue import find_gate
-from codebatch.selftests.findings import GateResult
-from codebatch.selftests.running import run_gate
-from codebatch.selftests.subject import SelftestSubject, SubjectCommand
+from codebatch.selftests.catalogue import GateResult, find_gate, run_gate
+from codebatch.selftests.subject import SelftestSubject
 from codebatch.store.batches.batch_directory import iter_batches
 from codebatch.store.batches.store_directory import open_store
 from codebatch.system.files.files import RealFiles
@@ -44,15 +41,13 @@ class Stored:
         """Return the first file of the store that matches a pattern."""
         return min(self.store.glob(pattern))
 
-    def subject(
-        self, reference: str | None = None, commands: Callable[[], Sequence[SubjectCommand]] = list_program_commands
-    ) -> SelftestSubject:
+    def subject(self, reference: str | None = None) -> SelftestSubject:
         """Return the subject that self-tests check."""
         return SelftestSubject(
-            self.place,
-            reference,
+            place=self.place,
+            reference=reference,
             execution=lambda: ExecutionSettings(configuration=load_configuration(self.root / "tree"), jobs=1),
-            commands=commands,
+            load_commands=load_commands,
             listener=Listener(),
         )
 

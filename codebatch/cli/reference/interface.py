@@ -67,8 +67,7 @@ from codebatch.query.answers.search_coverage import SearchCoverage
 from codebatch.query.answers.summary import Summary
 from codebatch.query.answers.unparsed_files import DoubtfulFile
 from codebatch.query.status.unrecorded_work import UnrecordedRow
-from codebatch.selftests.catalogue import GateDescription, GateExplainAnswer
-from codebatch.selftests.findings import BundleResult, GateResult
+from codebatch.selftests.catalogue import BundleResult, GateExplainAnswer, GateResult, SelftestGate
 from codebatch.store.results.untrusted import UntrustedKey
 from codebatch.work.control.analysis import WorkAnalysis
 from codebatch.work.control.dry_run import DryRunAnswer
@@ -237,7 +236,7 @@ ANSWER_TYPES: dict[str, object] = {
     "follow": AnyEvent,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
-    "gate-list": list[GateDescription],
+    "gate-list": list[SelftestGate],
     "gate-run": GateResult,
     "gc": GcAnswer,
     "graph": _rows_type("graph", list[FileImport]),

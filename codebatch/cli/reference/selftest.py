@@ -16,10 +16,16 @@ from codebatch.errors import BatchIncomplete
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings
-from codebatch.selftests.catalogue import SELFTEST_GATES, GateExplainAnswer, check_bundle, describe_gate, find_gate
-from codebatch.selftests.findings import GateResult
-from codebatch.selftests.running import run_bundle, run_gate
-from codebatch.selftests.subject import SelftestSubject, SubjectCommand
+from codebatch.selftests.catalogue import (
+    BUNDLE_NAMES,
+    SELFTEST_GATES,
+    GateExplainAnswer,
+    GateResult,
+    find_gate,
+    run_bundle,
+    run_gate,
+)
+from codebatch.selftests.subject import SelftestSubject
 
 EXIT_GATE_FAILED = 1
 _FAILURES_SHOWN_MAX = 20
@@ -45,12 +51,10 @@ def gate_list(context: CommandContext, status: str | None, tag: str | None) -> N
     """List the self-tests and what they check.
 
     Self-tests are listed in the order in which `codebatch selftest bundle` runs them. The column of aliases shows their
-    names in CodeBatch 1.0.2.
+    names in CodeBatch 1.0.2, and the names of self-tests that are part of them.
     """
     gates = tuple(
-        describe_gate(gate)
-        for gate in SELFTEST_GATES
-        if (not status or gate.status == status) and (not tag or tag in gate.tags)
+        gate for gate in SELFTEST_GATES if (not status or gate.status == status) and (not tag or tag in gate.tags)
     )
     rows = [(gate.gate_id, gate.status, " ".join(gate.aliases) or "-", gate.invariant) for gate in gates]
     context.print(
@@ -70,16 +74,13 @@ def gate_run(context: CommandContext, name: str, batch_reference: str | None) ->
     Exit status 1 if it fails. Exit status 3 if it is skipped because something that it needs is missing.
     """
     chosen = find_gate(name)
-    listener = RunListener(context)
-    subject = _make_subject(context, batch_reference, listener)
-    subject.check_reference()
-    result = _with_store_in_hints(context, run_gate(chosen, subject))
+    result = _with_store_in_hints(context, run_gate(chosen, _open_subject(context, batch_reference)))
     context.print(result, _result_lines(result))
     return _gates_exit_status(context, [result])
 
 
 @command("bundle")
-@click.argument("name", metavar="[BUNDLE]", default="all")
+@click.argument("name", metavar="[BUNDLE]", type=click.Choice(BUNDLE_NAMES), default="all")
 @batch_option
 @option("--fail-fast", is_flag=True, help="Stop at the first failure")
 @with_common_options
@@ -91,11 +92,7 @@ def gate_bundle(context: CommandContext, name: str, batch_reference: str | None,
 
     Exit status 1 if a self-test fails. Otherwise, exit status 3 if one is skipped.
     """
-    check_bundle(name)
-    listener = RunListener(context)
-    subject = _make_subject(context, batch_reference, listener)
-    subject.check_reference()
-    bundle = run_bundle(name, subject, is_stopping=fail_fast)
+    bundle = run_bundle(name, _open_subject(context, batch_reference), is_stopping=fail_fast)
     bundle = replace(bundle, results=tuple(_with_store_in_hints(context, result) for result in bundle.results))
     lines = [line for result in bundle.results for line in _result_lines(result)]
     counts = {"passed": bundle.passed_count, "failed": bundle.failed_count, "skipped": bundle.skipped_count}
@@ -109,7 +106,7 @@ def gate_bundle(context: CommandContext, name: str, batch_reference: str | None,
 @with_common_options
 def gate_explain(context: CommandContext, name: str) -> None:
     """Describe a self-test: what it checks, reads and writes."""
-    description = describe_gate(find_gate(name))
+    description = find_gate(name)
     lines = [
         f"{description.gate_id} ({description.status}): {description.invariant}",
         f"names      {' '.join((description.gate_id, *description.aliases))}",
@@ -124,34 +121,25 @@ for _command in (gate_list, gate_run, gate_bundle, gate_explain):
     selftest.add_command(_command)
 
 
-def _make_subject(context: CommandContext, reference: str | None, listener: RunListener) -> SelftestSubject:
-    return SelftestSubject(
-        context.store_place,
-        reference,
+def _open_subject(context: CommandContext, reference: str | None) -> SelftestSubject:
+    """Return the store, batch and program to check. Raises an error if the user named one that does not exist."""
+    subject = SelftestSubject(
+        place=context.store_place,
+        reference=reference,
         execution=lambda: ExecutionSettings(configuration=load_configuration(Path.cwd())),
-        commands=list_program_commands,
-        listener=listener,
+        load_commands=load_commands,
+        listener=RunListener(context),
     )
+    subject.check_reference()
+    return subject
 
 
-def list_program_commands() -> list[SubjectCommand]:
-    """Return all commands. Each of them is imported.
-
-    Raises ImportError or AttributeError if one cannot be loaded.
-    """
+def load_commands() -> int:
+    """Load all commands, and return their number. Raises ImportError or AttributeError if one cannot be loaded."""
     from codebatch.cli import cli  # Imported late, because `codebatch.cli` imports this module.
-    from codebatch.cli.reference.interface import describe_interface, iter_commands
+    from codebatch.cli.reference.interface import describe_interface
 
-    described = {name for command in describe_interface(cli).commands for name in (command.name, *command.aliases)}
-    return [
-        SubjectCommand(
-            name=" ".join(words),
-            help=command.help or "",
-            options=frozenset(name for option in command.params for name in option.opts),
-            is_described=isinstance(command, click.Group) or " ".join(words) in described,
-        )
-        for words, command in iter_commands(cli)
-    ]
+    return len(describe_interface(cli).commands)
 
 
 def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateResult:

@@ -62,7 +62,7 @@ def build_index(
         built = build_generation(
             store,
             batch,
-            _require_outputs(batch),
+            require_outputs(batch),
             note,
             rebuilds=rebuilds,
             snapshot=snapshot,
@@ -81,7 +81,7 @@ def verify_index(store: StoreDir, batch: BatchDir, note: NoteCallback = ignore_n
         raise UnknownId(
             f"batch {batch.id} has no index", hint=f"build it with: codebatch index build --batch {batch.id}"
         )
-    rebuilt, damaged = decode_shard_terms(store, _require_outputs(batch), note)
+    rebuilt, damaged = decode_shard_terms(store, require_outputs(batch), note)
     if damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
     posted = index.read_postings()
@@ -113,7 +113,8 @@ def _verify_words(store: StoreDir, batch: BatchDir, index: BatchIndex) -> int:
     return contents
 
 
-def _require_outputs(batch: BatchDir) -> MergedOutputs:
+def require_outputs(batch: BatchDir) -> MergedOutputs:
+    """Return the merged outputs of a batch. Raises BatchIncomplete or StoreCorrupt."""
     outputs = current_outputs(batch)
     if outputs is None:
         raise BatchIncomplete(
