@@ -69,7 +69,10 @@ class IsolatedBatch:
         round_: int = 1,
         type_: OutcomeType = "result",
     ) -> Digest:
-        """Commit an attempt that made these edits, and return its change set. None: it has no change set."""
+        """Commit an attempt that made these edits, and return its change set.
+
+        None: it has no change set, because the task is not isolated or, if it failed, because none could be recorded.
+        """
         if edits is None:
             return self.end_with(task, Digest(""), round_=round_, type_=type_)
         contents = {content for edit in edits.values() for content in edit if content is not None}
@@ -84,8 +87,8 @@ class IsolatedBatch:
         unit = WorkUnit(shard=shard.id, start=item, end=item + 1, tasks=(WORK_TASK,), round=round_)
         make_batch_directories(self.batch)
         committer = OutcomeCommitter(self.batch.files, self.batch.root, new_holder_id())
-        reason: CommandReason | None = "exit" if type_ == "failed" else None
-        outcome = attempt_outcome(unit, type_, reason, 0 if reason is None else 1, changes=changes)
+        reason: CommandReason | None = None if type_ != "failed" else "exit" if changes else "check"
+        outcome = attempt_outcome(unit, type_, reason, {None: 0, "exit": 1}.get(reason), changes=changes)
         committer.commit_outcomes([outcome], epoch=round_, round_=round_)
         committer.close()
         return changes

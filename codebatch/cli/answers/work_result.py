@@ -15,6 +15,7 @@ from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batch_directory import open_batch
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.run import WorkRunResult
+from codebatch.work.control.status import failure_reason_text
 
 
 def answer_work_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
@@ -36,13 +37,18 @@ def answer_work_run(context: CommandContext, result: WorkRunResult, name: str | 
 def report_unrecorded(context: CommandContext, work_batch: WorkBatch, tasks: Collection[str] | None = None) -> bool:
     """Report which work of tasks their changes do not record, by default of all tasks. Return whether there is any."""
     unrecorded = work_batch.unrecorded
-    partial = [command for command in work_batch.standing.commands if command.id in unrecorded]
-    if tasks is not None:
-        partial = [command for command in partial if command.id in tasks]
+    chosen = unrecorded if tasks is None else tasks
+    partial = [command for command in work_batch.standing.commands if command.id in chosen]
     for command in partial:
         tree = work_batch.kept_tree(command)
         place = "its tree was not kept" if tree is None else f"it is in {tree}"
-        context.report(f"{command.id}: {unrecorded_work_text(command.unrecorded, unrecorded[command.id])}; {place}")
+        is_partial = command.id in unrecorded
+        text = (
+            unrecorded_work_text(command.unrecorded, unrecorded[command.id])
+            if is_partial
+            else failure_reason_text("check", None)
+        )
+        context.report(f"{command.id}: {text}; {place}")
     return bool(partial)
 
 

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.cli.changes.batch_changes import changed_tasks_argument, open_changed_batch
 from codebatch.cli.changes.branch import make_branch_options, print_branch
-from codebatch.cli.changes.shown_changes import report_lost
+from codebatch.cli.changes.shown_changes import no_changes_text, report_lost
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, SourcePath, batch_option, path_option, with_common_options
 from codebatch.errors import BatchIncomplete
@@ -152,7 +152,9 @@ def apply(
     applied = apply_changes(question, options, report_root)
     answer = _make_answer(question.batch.id, applied, options)
     gated = sum(outcome.is_gated for outcome in applied.outcomes)
-    context.print(answer, _apply_lines(applied, answer, gated), if_none="no changes")
+    context.print(
+        answer, _apply_lines(applied, answer, gated), if_none="" if applied.outcomes else no_changes_text(question)
+    )
     if gated:
         context.note("to apply the changes that gates refuse, add --refused")
     if answer.refused and answer.left_out > gated and not is_dry:
@@ -161,7 +163,8 @@ def apply(
         context.note(f"next: {_next_command(applied.root)}")
         if not is_reversed:
             context.note(f"to undo this: codebatch apply --reverse --batch {question.batch.id}")
-    return BatchIncomplete.exit_status if report_lost(context, question, answer.unrecorded) or answer.refused else 0
+    is_lost = not is_reversed and report_lost(context, question, answer.unrecorded, tasks)
+    return BatchIncomplete.exit_status if is_lost or answer.refused else 0
 
 
 def _make_answer(batch_id: str, applied: AppliedChanges, options: ApplyOptions) -> ApplyAnswer:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.cli.changes.shown_changes import report_lost
+from codebatch.cli.changes.shown_changes import no_changes_text, report_lost
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import PathMembers, display_path, path_fields
@@ -103,7 +103,9 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
         unrecorded=tuple(chosen.changes.lost),
         gated=tuple(_refused_row(each.change.path, each.task, gated_reason(each)) for each in chosen.gated),
     )
-    context.print(answer, _branch_lines(made, is_dry=options.is_dry), if_none="no changes", name="apply-branch")
+    context.print(
+        answer, _branch_lines(made, is_dry=options.is_dry), if_none=no_changes_text(question), name="apply-branch"
+    )
     if chosen.gated:
         context.note(f"{count_text(len(chosen.gated), 'change')} left out by gates: to include them, add --refused")
     if made.left_out and made.is_created:
@@ -114,7 +116,8 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
     if made.is_created:
         for command in _next_commands(chosen.root, made):
             context.note(f"next: {command}")
-    return BatchIncomplete.exit_status if report_lost(context, question, answer.unrecorded) or made.refused else 0
+    is_lost = report_lost(context, question, answer.unrecorded, options.tasks)
+    return BatchIncomplete.exit_status if is_lost or made.refused else 0
 
 
 def _refused_row(path: bytes, task: str, reason: str) -> RefusedChangeRow:

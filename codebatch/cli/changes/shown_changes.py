@@ -21,7 +21,7 @@ from codebatch.operations.changes.task_changes import BatchChanges
 from codebatch.operations.changes.work_changes import read_work_changes
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.filters.paths import PathPatterns
-from codebatch.query.status.unrecorded_work import UnrecordedRow
+from codebatch.query.status.unrecorded_work import UnrecordedRow, has_unknown_changes
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batch_directory import is_work
@@ -34,6 +34,7 @@ _IGNORED_NAMED_MAX = 5
 class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
     """The changes that some tasks of a batch propose or made, sorted by path.
 
+    - `tasks`: the named tasks. If it is empty, all tasks are shown.
     - `states`: the state of each task of a task list. Empty for an analysis.
     - `patched`: the changes of a task list that a patch has, at most one for each file.
     - `unrecorded`: what the change sets of a task list do not record.
@@ -41,6 +42,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     question: BatchQuery
+    tasks: Sequence[str]
     proposed: list[ProposedChange]
     states: Mapping[str, CommandState] = {}
     patched: list[ProposedChange] = []
@@ -72,12 +74,13 @@ def find_shown_changes(
     """
     if not is_work(question.batch):
         answer = find_changes(question, tasks, path)
-        return ShownChanges(question=question, proposed=answer.result, answer=answer)
+        return ShownChanges(question=question, tasks=tasks, proposed=answer.result, answer=answer)
     status = read_work_status(question.store, question.batch)
     chosen = read_work_changes(question.store, question.batch, tasks, path, status)
     context.report_other_project(question.store, question.batch)
     return ShownChanges(
         question=question,
+        tasks=tasks,
         proposed=chosen.proposed(),
         states={task.task: task.state for task in chosen.tasks if task.changes},
         patched=_patched(chosen, is_named=bool(tasks)) if is_patch else [],
@@ -109,7 +112,8 @@ def print_rows(
         "records": rows,
         "unrecorded": shown.unrecorded,
     }
-    context.print(document, lines, if_none="" if shown.unrecorded else _NO_CHANGES, name=name)
+    if_none = "" if rows or shown.unrecorded else no_changes_text(shown.question)
+    context.print(document, lines, if_none=if_none, name=name)
     if shown.has_unfinished:
         context.note("changes of tasks that are not DONE are not applied")
     return _unrecorded_status(context, shown)
@@ -123,7 +127,7 @@ def print_patch(context: CommandContext, shown: ShownChanges, proposed: Sequence
     context.display.erase_for_output()
     write()
     if not proposed:
-        context.note(_NO_CHANGES)
+        context.note(no_changes_text(shown.question))
     return _unrecorded_status(context, shown)
 
 
@@ -135,15 +139,27 @@ def _unrecorded_status(context: CommandContext, shown: ShownChanges) -> int:
     if len(ignored) > _IGNORED_NAMED_MAX:
         context.note(f"ignored, so not recorded: {len(ignored) - _IGNORED_NAMED_MAX:,} more")
     lost = [row for row in shown.unrecorded if row.is_lost]
-    return BatchIncomplete.exit_status if report_lost(context, shown.question, lost) else 0
+    return BatchIncomplete.exit_status if report_lost(context, shown.question, lost, shown.tasks) else 0
 
 
-def report_lost(context: CommandContext, question: BatchQuery, lost: Collection[UnrecordedRow]) -> bool:
-    """Report the work of tasks that their changes do not record. Return whether there is any."""
-    if lost:
-        work_batch = load_work_batch(question.store, question.batch)
-        report_unrecorded(context, work_batch, {row.task for row in lost})
-    return bool(lost)
+def report_lost(
+    context: CommandContext, question: BatchQuery, lost: Collection[UnrecordedRow], tasks: Collection[str]
+) -> bool:
+    """Report the work of tasks, by default of all, that their changes do not record. Return whether there is any."""
+    if not is_work(question.batch):
+        return False
+    work_batch = load_work_batch(question.store, question.batch)
+    unknown = filter(has_unknown_changes, work_batch.standing.commands)
+    names = {row.task for row in lost} | {command.id for command in unknown if not tasks or command.id in tasks}
+    return report_unrecorded(context, work_batch, names)
+
+
+def no_changes_text(question: BatchQuery) -> str:
+    """Return the text to print if a batch has no changes."""
+    if not is_work(question.batch):
+        return _NO_CHANGES
+    state = read_work_status(question.store, question.batch).state
+    return _NO_CHANGES if state is BatchState.COMPLETED else f"{_NO_CHANGES}, but the batch is {state.value}"
 
 
 def _write_patch(context: CommandContext, question: BatchQuery, proposed: Sequence[ProposedChange]) -> None:

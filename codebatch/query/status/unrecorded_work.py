@@ -56,6 +56,11 @@ def read_unrecorded_work(
     return lost
 
 
+def has_unknown_changes(command: CommandStatus) -> bool:
+    """Return whether the changes of a task could not be recorded, so that it failed. Its tree is kept."""
+    return command.reason == "check" and command.exit_status is None and not command.changes
+
+
 def unrecorded_work_text(count: int, paths: Sequence[UnrecordedPath] = ()) -> str:
     """Return as text what is not recorded: the first paths, or only their number."""
     return f"not recorded: {unrecorded_text(paths) if paths else count_text(count, 'path')}"

@@ -165,6 +165,27 @@ def test_task_without_changes_changes_nothing(tmp_path: Path) -> None:
         assert (ended.lines, ended.notes.splitlines()[-1]) == ([], "no changes")
 
 
+def test_batch_that_is_not_complete_has_no_firm_answer(tmp_path: Path) -> None:
+    batch_of(tmp_path, "fix")
+    codebatch = CommandLine(tmp_path)
+    for words in (["changes"], ["changes", "--patch"], ["apply"]):
+        assert codebatch(*words).notes.splitlines()[-1] == "no changes, but the batch is PENDING"
+
+
+def test_changes_that_could_not_be_recorded_are_reported(tmp_path: Path) -> None:
+    """The disk of the store was full."""
+    made = batch_of(tmp_path, "fix", "lost")
+    made.end("fix", {b"a.py": (b"a\n", b"1\n")})
+    made.end("lost", None, type_="failed")
+    codebatch = CommandLine(tmp_path)
+    expected = "lost: its changes could not be recorded; its tree was not kept"
+    for words in (["changes"], ["changes", "--json"], ["changes", "lost"], ["apply"], ["apply", "--dry-run"]):
+        assert expected in codebatch(*words, status=3).notes
+    assert contents(tmp_path)["a.py"] == b"1\n"
+    assert expected not in codebatch("changes", "fix").notes
+    assert expected not in codebatch("apply", "--reverse").notes
+
+
 def test_last_successful_attempt_counts(tmp_path: Path) -> None:
     made = batch_of(tmp_path, "fix")
     made.end("fix", {b"a.py": (b"a\n", b"1\n")})
@@ -278,7 +299,7 @@ def test_status_names_a_needed_task_that_changed_files_again(tmp_path: Path) -> 
     made = batch_of(tmp_path, "first", "second", "third", needs=(("second", "first"), ("third", "second")))
     made.end("first", {b"a.py": (b"a\n", b"1\n")})
     made.end("second", {})
-    made.end("third", None, type_="failed")
+    made.end("third", {}, type_="failed")
     status = CommandLine(tmp_path)
     assert not [line for line in status("status").lines if "ran again" in line]
     made.reopen("first", 1)
