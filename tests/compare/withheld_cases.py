@@ -33,6 +33,7 @@ def _withheld(reason: str, *places: str, code: str = "F821") -> tuple[tuple[Row,
 
 _ONE = "def f_@():\n    return undef_@\n"
 _TWO = "def g_@():\n    return undef_@\n"
+_TEN = "".join(f"x{item} = '@'\n" for item in range(10))
 _FIVE = "".join(f"print(undef_@_{item})\n" for item in "abcde")
 _EXPORTS = "from os_@ import path_@\nfrom sys_@ import argv_@\n"
 _STRING = 'x = f"""\n{undef_@}\n"""'
@@ -154,6 +155,9 @@ CASES: dict[str, Case] = {
         {"a.py": '# TODO 1 @\n"""\n# TODO 2 @\n"""\n'},
         (("fixed", "", "todo-comment", "a.py:2"),),
         (("new", "", "todo-comment", "a.py:2"),),
+    ),
+    "became-a-language-without-grammar-and-a-line-edited": Case(
+        {"a.py": _TEN + _ONE}, {"a.rst": _TEN + _ONE.replace("undef", "edited")}, *_withheld("not_checked", "a.py:12")
     ),
     "became-text": Case({"a.py": _ONE}, {"a.txt": _ONE}, *_withheld("not_checked", "a.py:2")),
     "of-another-interpreter": Case(

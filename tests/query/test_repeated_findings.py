@@ -66,7 +66,7 @@ def test_findings_that_differ_are_not_merged(members: dict[str, Any]) -> None:
 
 
 def test_equal_findings_of_one_task_are_not_merged() -> None:
-    lines = {"lint": line() + line(), "b": line("error", code="D")}
+    lines = {"lint": line() + line() + line("error"), "b": line("error", code="D")}
     assert merge_repeated_findings(lines) == lines
     assert merge_repeated_findings({"lint": line() * 2, "b": line()})["b"] == b""
 

@@ -30,6 +30,7 @@ def restricted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Batch]:
     for path, text in {"codebatch.toml": "", **_FILES}.items():
         (root / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "tree" / path).write_text(text)
+    (root / "tree" / "c" / "link").symlink_to("only_here")
     with inline():
         batch = run(root / "tree" / "b", root / "store", configured=root / "tree").batch
     with codebatch.open(root / "store", project=root / "tree") as store:
@@ -62,13 +63,34 @@ def test_references_are_those_in_the_paths(restricted: Batch) -> None:
 
 
 def test_name_outside_of_the_paths_is_doubt(restricted: Batch) -> None:
+    """The target of a symbolic link is not code."""
     coverage = restricted.references("only_here").coverage
     assert coverage is not None
     assert [(file.path, file.reason) for file in coverage.doubtful] == [("c/last.py", "outside")]
+    assert (coverage.files, coverage.parsed) == (len(_FILES) + 1, _OTHERS + 2)
     with pytest.raises(InvalidInput, match="no name 'no_such_name'"):
         restricted.references("no_such_name")
 
 
-def test_answer_that_needs_all_files_is_incomplete(restricted: Batch) -> None:
+def test_files_outside_of_the_path_of_a_question_are_no_doubt(restricted: Batch) -> None:
+    coverage = restricted.references("only_here", path="/b").coverage
+    assert coverage is not None
+    assert (coverage.doubtful, coverage.files) == ((), _OTHERS + 2)
+
+
+@pytest.mark.parametrize(
+    ("filters", "lacks_files"),
+    [
+        ({}, False),
+        ({"kind": "symbol"}, False),
+        ({"kind": "duplicate"}, True),
+        ({"kind": ("symbol", "metric")}, True),
+        ({"task": "symbols"}, False),
+        ({"task": "duplicates"}, True),
+    ],
+)
+def test_answer_that_needs_all_files_is_incomplete(
+    restricted: Batch, filters: dict[str, object], lacks_files: bool
+) -> None:
+    assert restricted.stats(**filters).completeness.lacks_files == lacks_files  # type: ignore[arg-type]
     assert restricted.copies().completeness.lacks_files
-    assert not restricted.symbols().completeness.lacks_files

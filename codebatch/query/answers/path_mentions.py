@@ -208,8 +208,6 @@ def names_file(
     `is_loaded` is set if a loader gets the text, so that a name without directories counts.
     """
     path, _, attribute = token.replace("::", "/").replace("\\", "/").partition(":")
-    if attribute.startswith("//"):
-        return False
     is_relative = path.startswith(("./", "../"))
     parts = [part for part in path.split("/") if part not in ("", ".", "..") and part[0] not in "@~$#{%"]
     if not parts:

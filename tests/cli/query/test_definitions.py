@@ -112,7 +112,7 @@ def test_symbol_queries_reject_a_batch_without_symbols(ran: Ran, codebatch: Comm
 
 def test_symbol_queries_note_partially_parsed_files(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "def lost(): pass\nlost()\n")
-    write(codebatch.directory / "tree" / "b.kt", "fun ok() = 1\nfun ? lost( {\n")
+    write(codebatch.directory / "tree" / "b.kt", "fun ok() = lost()\nfun ? lost( {\n")
     codebatch("run", "tree", "-q")
     assert "b.kt is partially parsed: definitions may be missing\n" in codebatch("outline", "b.kt").notes
     outlined = codebatch("outline", "b.kt", "--json").json

@@ -107,6 +107,16 @@ def test_references_are_incomplete_if_content_is_missing(codebatch: CommandLine)
     assert "incomplete: 1 file could not be read\n" in ended.notes
 
 
+def test_failure_of_a_project_task_makes_the_answer_for_each_path_incomplete(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "whole.py", "def task(project):\n    raise ValueError\n")
+    write(codebatch.directory / "codebatch.toml", '[tasks.whole]\npython = "whole.py:task"\n')
+    codebatch("run", ".", "-q", status=3)
+    for options in ((), ("--path", "whole.py")):
+        ended = codebatch("findings", *options, "--json", status=3)
+        assert ended.json["complete"] is False
+        assert "(whole)" in ended.notes
+
+
 def test_incomplete_batch_has_no_outputs_directory(interrupted: CommandLine) -> None:
     assert interrupted("batch", "show", "--outputs", "--json", status=3).error["code"] == "batch_incomplete"
     place = Path(interrupted("batch", "show", "--batch", "latest~1", "--outputs").text.removesuffix("\n"))

@@ -185,6 +185,51 @@ def test_gate_ignores_findings_between_the_nearest_batch_and_the_change(project:
     assert [(change.new.path, change.new.line) for change in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("is_checked_out", [True, False])
+def test_nearest_batch_with_other_submodules_is_not_the_base(
+    project: Project, tmp_path: Path, is_checked_out: bool
+) -> None:
+    """Otherwise, all findings in the submodule would be new or fixed."""
+    make_repository(tmp_path / "mod", [(NOW, {b"m.py": b"import json\n"})])
+    git(project.tree, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "mod"), "mod")
+    project.commit({})
+    nearest = project.run()
+    main = project.commit({".gitattributes": b"*.bin filter=lfs\n"})
+    git(project.tree, "update-ref", "refs/remotes/origin/main", main)
+    project.commit({"b.py": b"import json\n"})
+    if not is_checked_out:
+        git(project.tree, "submodule", "--quiet", "deinit", "-f", "mod")
+    project.run()
+    base = project.check().base
+    assert isinstance(base, NotCompared) or base.batch.id == nearest.id
+    assert isinstance(base, ComparisonBase) == is_checked_out
+
+
+def test_batch_of_the_base_with_the_tasks_of_head_is_preferred(project: Project) -> None:
+    main = git(project.tree, "rev-parse", "HEAD")
+    first = project.run()
+    project.run(pipeline="parse")
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    base = _base(project.check())
+    assert (base.batch.id, base.why) == (first.id, f"batch of commit {main[:12]}, the merge base with origin/HEAD")
+
+
+def test_check_is_incomplete_if_a_compared_content_is_missing(project: Project) -> None:
+    """Without the content, the lines of the findings cannot be matched."""
+    project.commit({"a.py": b"import os\n\n\ndef g(x):\n    return x\n"})
+    first = project.run()
+    project.commit({"a.py": b"\nimport os\nimport re\n\n\ndef g(x):\n    return x\n"})
+    project.run()
+    assert project.check(base=first.id).completeness.is_complete
+    for content in (project.store / "objects").rglob("*"):
+        if content.is_file():
+            content.unlink()
+    checked = project.check(base=first.id)
+    assert not checked.has_passed
+    assert not checked.completeness.is_complete
+
+
 def test_dirty_batch_does_not_represent_its_commit(project: Project) -> None:
     project.write({"a.py": b"import sys\n"})
     dirty = project.run()
@@ -319,6 +364,15 @@ def test_changed_lines_option_excludes_findings_on_unchanged_lines(project: Proj
     assert changed.counts == unrestricted.counts
     assert changed.on_unchanged_lines == 1
     assert len(unrestricted.forbidden) == len(changed.forbidden) + 1
+
+
+def test_finding_whose_last_line_changed_is_on_changed_lines(project: Project) -> None:
+    project.commit({"a.py": b"x = 1\nif (\n    x\n    is not None\n):\n    x = 2\n"})
+    project.run()
+    project.commit({"a.py": b"x = 1\nif (\n    x\n    is 5\n):\n    x = 2\n"})
+    project.run()
+    checked = project.check("new", base="latest~1", changed_lines=True)
+    assert [(change.new.line, change.new.end_line) for change in checked.forbidden] == [(3, 4)]  # type: ignore[union-attr]
 
 
 def test_metric_conditions_are_evaluated(project: Project) -> None:
