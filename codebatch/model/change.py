@@ -17,6 +17,8 @@ from codebatch.model.documents import DocumentError
 from codebatch.model.entry import PathMembers, display_path, is_safe_path, path_fields
 
 CHANGE_SET_BYTES_MAX = 1 << 30
+NOT_REWRITTEN_CODE = "not-rewritten"
+"""The code of the findings for matches that a rewrite leaves out."""
 _UNRECORDED_NAMED_MAX = 5
 
 Gate = Literal["parse", "repeat", "findings", "uses", "verify"]

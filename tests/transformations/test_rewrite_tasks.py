@@ -197,4 +197,7 @@ def test_only_matches_in_whose_place_the_new_code_fits_are_rewritten(codebatch: 
     assert (codebatch.directory / "src/new/b.py").read_text() == 'x = f"{tr(1, "app")}"\ntr(2, "app")\n'
     codebatch("run", "src")
     assert codebatch("query", "diagnostics", "--code", "syntax-error", "--json").records == []
-    assert codebatch("changes").notes == "no changes\n"
+    note = f"{len(FILES)} matches not rewritten: codebatch findings --code not-rewritten"
+    assert codebatch("changes").notes == f"{note}\nno changes\n"
+    assert note in codebatch("apply", "--json").notes
+    assert note not in codebatch("changes", "--path", "new").notes

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from codebatch.model.change import ProposedChange
+from codebatch.model.change import NOT_REWRITTEN_CODE, ProposedChange
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.changes.patch import file_patch
 from codebatch.operations.changes.removed_definitions import refuse_removed_definitions
 from codebatch.operations.changes.sampling import edit_shape, sample_changes
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.changes import read_changes
 from codebatch.query.completeness import tasks_completeness
+from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.store.objects.object_store import ObjectStore
 
@@ -21,8 +23,8 @@ def find_changes(
 ) -> Answer[list[ProposedChange]]:
     """Return the changes that some tasks propose, by default all tasks, sorted by path and task.
 
-    `path` is as in PathFilter. The gate `uses` is checked, for all changes of these tasks. Raises TaskNotRun,
-    InvalidInput or StoreCorrupt.
+    `path` is as in PathFilter. The gate `uses` is checked, for all changes of these tasks. A note counts the matches
+    that rewrites leave out. Raises TaskNotRun, InvalidInput or StoreCorrupt.
     """
     records = question.records
     chosen = tuple(dict.fromkeys(name for task in tasks or (None,) for name in records.choose_tasks(task)))
@@ -33,6 +35,11 @@ def find_changes(
         for change in refuse_removed_definitions(question, read_changes(records, chosen))
         if is_wanted(change.change.path)
     ]
+    not_rewritten = RecordFilter(kinds=("diagnostic",), codes=(NOT_REWRITTEN_CODE,), path=patterns)
+    left_out = sum(1 for _ in records.iter_by_path(chosen, not_rewritten))
+    if left_out:
+        matches = count_text(left_out, "match", "matches")
+        question.note(f"{matches} not rewritten: codebatch findings --code {NOT_REWRITTEN_CODE}")
     return Answer(question=question, result=changes, completeness=tasks_completeness(records, chosen, path=patterns))
 
 

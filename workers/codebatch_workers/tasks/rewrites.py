@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codebatch.model.analysis.language_groups import with_variants
+from codebatch.model.change import NOT_REWRITTEN_CODE
 from codebatch.model.record import Record
 from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
 from codebatch_workers.syntax.edited_files import EditedFile
@@ -14,8 +15,6 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND
 from codebatch_workers.tasks.rewrite_config import Rewrite, RewriteConfig
 from codebatch_workers.tasks.syntax_errors import SyntaxErrors, shared_syntax_errors
-
-NOT_REWRITTEN_CODE = "not-rewritten"
 
 
 def create(environment: TaskEnvironment[RewriteConfig]) -> RewriteTask:
