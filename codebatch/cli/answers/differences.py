@@ -10,7 +10,7 @@ import msgspec
 from codebatch.cli.output.records import record_line
 from codebatch.compare.differences import Change, ComparedRecord
 from codebatch.compare.states import ChangeState
-from codebatch.model.record import BaseRecord, Diagnostic
+from codebatch.model.record import BaseRecord, Diagnostic, Metric
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.query.fields import JsonRecord
 
@@ -197,6 +197,8 @@ def _old_value(old: ComparedRecord, new: ComparedRecord) -> str:
         if old.path_bytes != new.path_bytes or old.line != new.line:
             return f"was {record_line(_json_record(old)).partition(': ')[0]}"
         return ""
+    if isinstance(old, Metric) and isinstance(new, Metric) and old.path_bytes == new.path_bytes:
+        return f"was {old.value}"
     return f"was {record_line(_json_record(old))}"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -18,15 +19,19 @@ from codebatch.cli.answers.differences import (
     counts_line,
     state_text,
 )
+from codebatch.cli.answers.finding_lines import source_lines
 from codebatch.cli.compare.diff import CHANGES_SHOWN
+from codebatch.cli.compare.service_output import print_service_output
 from codebatch.cli.framework.answer_printing import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, table_lines, with_common_options
+from codebatch.cli.output.widths import terminal_width
 from codebatch.cli.run.run import RunListener
 from codebatch.compare.conditions import CONDITION_FORMS, DEFAULT_CONDITION, ConditionResult
 from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
@@ -34,12 +39,15 @@ from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
+from codebatch.operations.queries.source_text import source_texts
 from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.query.answers.omissions import omission_notes
 from codebatch.query.fields import JsonRecord
 
 EXIT_CHECK_FAILED = 1
 _CHANGES_SHOWN_MAX = 50
+_SOURCES_SHOWN_MAX = 10
+"""Maximum number of findings whose source line is printed."""
 _BASELINE_STATES: tuple[ChangeState, ...] = ("new", "unchanged", "fixed")
 
 
@@ -156,31 +164,35 @@ def check(
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
     is_allowed = isinstance(checked.base, NotCompared) and checked.base.is_allowable and allow_no_base
-    if isinstance(checked.base, NotCompared):
-        _print_annotation(context, checked.base, "warning" if is_allowed else "error")
     status = _answer_check(context, checked, baseline)
+    advice = list(_advice(checked, [condition.text for condition in conditions], baseline, changed_lines=changed_lines))
+    for text in advice:
+        context.note(text)
+    print_service_output(context, checked, advice, "warning" if is_allowed else "error")
     if not isinstance(checked.base, NotCompared) or is_allowed:
         return status
-    advice = ["name the base with `codebatch check BASE`"] * bool(checked.head.question.batch.about.items)
-    advice += ["accept this with --allow-no-base"] * checked.base.is_allowable
-    context.report(f"the check has not passed: {', or '.join(advice)}")
+    ways = ["name the base with `codebatch check BASE`"] * bool(checked.head.question.batch.about.items)
+    ways += ["accept this with --allow-no-base"] * checked.base.is_allowable
+    context.report(f"the check has not passed: {', or '.join(ways)}")
     return status or BatchIncomplete.exit_status
 
 
-def _print_annotation(context: CommandContext, base: NotCompared, kind: str) -> None:
-    """Print that nothing was compared, as an annotation that GitHub Actions shows.
-
-    With `--json`, it is printed on standard error. GitHub's runner reads both streams.
-    """
-    if os.environ.get("GITHUB_ACTIONS") != "true":
+def _advice(
+    checked: CheckResult, conditions: Sequence[str], baseline: Path | None, *, changed_lines: bool
+) -> Iterator[str]:
+    """Yield how to repeat a check that failed on another machine, and how to accept a finding."""
+    if not checked.forbidden:
         return
-    from codebatch.interchange.github import workflow_command  # Only GitHub Actions need this import.
-
-    line = workflow_command(kind, _not_compared_text(base), {"title": "codebatch check"})
-    if context.as_json:
-        context.report(line)
-    else:
-        context.print(None, (line,))
+    words = [word for condition in conditions if condition != DEFAULT_CONDITION for word in ("--fail-on", condition)]
+    words += ["--changed-lines"] * changed_lines
+    base = checked.base.batch.about if isinstance(checked.base, ComparisonBase) else None
+    if baseline is not None or (base is not None and base.is_clean):
+        named = ["--baseline", str(baseline)] if base is None else [base.commit[:12]]
+        command = shlex.join(["codebatch", "check", *named, *words])
+        yield f"to repeat this on your machine: codebatch run . && {command}"
+    codes = [change.new.code for change in checked.forbidden if isinstance(change.new, Diagnostic)]
+    if codes:
+        yield f"to accept a finding, add a comment to its line: codebatch: ignore[{codes[0]}] and the reason"
 
 
 def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
@@ -266,9 +278,7 @@ def _not_compared_text(base: NotCompared) -> str:
 def _check_lines(context: CommandContext, checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NotCompared):
         yield _not_compared_text(checked.base)
-    yield from (
-        f"{change_line(change)} [{state_text(change.state)}]" for change in checked.forbidden[:_CHANGES_SHOWN_MAX]
-    )
+    yield from _violation_lines(checked)
     if len(checked.forbidden) > _CHANGES_SHOWN_MAX:
         yield f"{len(checked.forbidden) - _CHANGES_SHOWN_MAX:,} more that fail the check; list all with --json"
     yield from (
@@ -288,6 +298,17 @@ def _check_lines(context: CommandContext, checked: CheckResult, command: str | N
             words = shlex.join(["diff", *_comparison_words(checked.comparison)])
             listing = context.complete_hint(f": codebatch {words}").removeprefix(": ")
             yield f"to list one state: {listing} --state {_example_state(checked)}"
+
+
+def _violation_lines(checked: CheckResult) -> Iterator[str]:
+    """Yield the changes that fail the check, and the source lines of the first findings among them."""
+    displayed = checked.forbidden[:_CHANGES_SHOWN_MAX]
+    rows = [change_row(change) for change in displayed if isinstance(change.new, Diagnostic)][:_SOURCES_SHOWN_MAX]
+    sources = zip(rows, source_texts(checked.head.question, rows), strict=True)
+    for change in displayed:
+        yield f"{change_line(change)} [{state_text(change.state)}]"
+        for row, source in islice(sources, int(isinstance(change.new, Diagnostic))):
+            yield from source_lines(row, source, terminal_width())
 
 
 def _example_state(checked: CheckResult) -> ChangeState:

@@ -6,7 +6,10 @@ import os
 import stat
 from pathlib import Path
 
+from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import InvalidInput
+from codebatch.interchange.summary import SUMMARY_BYTES_MAX
+from codebatch.model.text.quantities import human_bytes
 from codebatch.system.files.files import RealFiles
 
 STANDARD_OUTPUT = "-"
@@ -46,6 +49,17 @@ def write_target(target: Path, data: bytes) -> None:
     """
     if not is_null_device(target):
         RealFiles().write_atomic(target, data)
+
+
+def append_summary(context: CommandContext, target: Path, summary: bytes) -> None:
+    """Append a summary of a GitHub job to a file. Other commands may already have written summaries to it."""
+    if is_null_device(target):
+        return
+    with target.open("ab") as file:
+        if file.tell() + len(summary) > SUMMARY_BYTES_MAX:
+            context.report(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
+        else:
+            file.write(summary)
 
 
 def refuse_in_store(target: Path, store_root: Path) -> None:

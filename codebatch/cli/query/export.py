@@ -17,14 +17,13 @@ from codebatch.cli.framework.context import CommandContext, query_batch_option, 
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
-    is_null_device,
+    append_summary,
     refuse_in_store,
     resolve_output,
     write_target,
 )
 from codebatch.errors import InvalidInput
 from codebatch.interchange.findings import Export, ExportFormat
-from codebatch.interchange.summary import SUMMARY_BYTES_MAX
 from codebatch.model.record import SEVERITIES, Severity
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.api.batch import Batch
@@ -146,7 +145,7 @@ def _answer_export(
     for text in exported.excluded:
         context.report(text)
     if places.summary is not None:
-        _append_summary(context, places.summary, exported)
+        append_summary(context, places.summary, exported.summary)
     noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
         write = partial(sys.stdout.buffer.write, exported.data)
@@ -178,17 +177,3 @@ def _refuse_combinations(
         raise InvalidInput(f"--all cannot be used with {'--severity' if has_severity else 'ctags'}")
     if summary is not None and form != "github":
         raise InvalidInput(f"--summary cannot be used with {form}")
-
-
-def _append_summary(context: CommandContext, target: Path, export: Export) -> None:
-    """Append the summary to a file.
-
-    Other commands may already have written summaries to this file, so it is not replaced.
-    """
-    if is_null_device(target):
-        return
-    with target.open("ab") as file:
-        if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
-            context.report(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
-        else:
-            file.write(export.summary)

@@ -33,6 +33,8 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
     codebatch("run", ".", "-q")
     ended = codebatch("check", "--fail-on", "new-error", "--fail-on", "severity-raised", status=1)
     assert [line.split() for line in ended.lines[1:]] == [
+        ["1", "|", "def", "f(:"],
+        ["|", "^"],
         ["condition", "value", "limit", "verdict"],
         ["new-error", "1", "0", "failed"],
         ["severity-raised", "0", "0", "passed"],
@@ -41,7 +43,10 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
     ]
     assert ended.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
     assert ended.lines[0].endswith("[new]")
-    assert ended.notes.endswith("failed: new-error (1 time)\n")
+    assert ended.notes.splitlines()[-2:] == [
+        "failed: new-error (1 time)",
+        "to accept a finding, add a comment to its line: codebatch: ignore[syntax-error] and the reason",
+    ]
     answer = codebatch("--json", "check", status=1).json
     assert (answer["passed"], answer["counts"]["new"]) == (False, 1)
     assert [row["code"] for row in answer["forbidden"]] == ["syntax-error"]
@@ -306,10 +311,10 @@ def test_github_job_warns_that_nothing_was_compared(codebatch: CommandLine) -> N
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
     allowed = job("check", "-q", "--allow-no-base").lines
-    assert allowed[0] == f"::warning title=codebatch check::{allowed[1]}"
-    assert allowed[1].startswith("not compared: ")
+    assert allowed[1] == f"::warning title=codebatch check::{allowed[0]}"
+    assert allowed[0].startswith("not compared: ")
     ended = job("check", "--json", status=3)
-    error = f"::error title=codebatch check::{allowed[1]}"
+    error = f"::error title=codebatch check::{allowed[0]}"
     assert (ended.json["compared"], error in ended.notes.splitlines()) == (False, True)
     assert "::" not in codebatch("check", status=3).text
     assert "::" not in CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "false"})("check", status=3).text
@@ -326,9 +331,42 @@ def test_github_job_that_fails_without_a_base_is_annotated(codebatch: CommandLin
     job("run", ".", "-q")
     git(job.directory, "checkout", "-q", "HEAD~1")
     job("run", ".", "-q")
-    annotation, line = job("check", status=3).lines
+    line, annotation = job("check", status=3).lines
     message = "branch x%25%0A, into which the change will be merged, is not in this clone; fetch it: "
     assert annotation.startswith(f"::error title=codebatch check::not compared: {message}")
     assert line.startswith("not compared: ")
     assert job("check", "--json", status=3).json["passed"] is False
-    assert job("check", "--allow-no-base", status=3).lines[0] == annotation, "the base is named, but missing"
+    assert job("check", "--allow-no-base", status=3).lines[1] == annotation, "the base is named, but missing"
+
+
+def test_failed_check_shows_lines_and_how_to_repeat_it_in_each_service(codebatch: CommandLine) -> None:
+    """The findings are annotations, and the summary has the verdict. A metric has no finding, but a place."""
+    project = codebatch.directory / "p"
+    changed = b'def f(x):\n    ValueError("50%;]")\n    return x if x else 1\n'
+    make_repository(project, [(NOW, {b"a.py": b"x = 1\n"}), (NOW + 1, {b"a.py": changed})])
+    git(project, "reset", "-q", "--hard")
+    base = git(project, "rev-parse", "HEAD~1")
+    summary = codebatch.directory / "summary.md"
+    summary.write_text("# earlier\n")
+    variables = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    github, azure = CommandLine(project, variables), CommandLine(project, {"TF_BUILD": "True"})
+    github("run", ".", "-q")
+    conditions = ("--fail-on", "new", "--fail-on", "metric:complexity>1")
+    message = "Missing `raise` statement on exception"
+    ended = github("check", base, *conditions, status=1)
+    assert [line.strip() for line in ended.lines[1:3]] == ['2 | ValueError("50%;]")', "| ^^^^^^^^^^^^^^^^^^^"]
+    assert [line for line in ended.lines if line.startswith("::")] == [
+        f"::error file=a.py,line=2,endLine=2,col=5,endColumn=24,title=PLW0133 (ruff)::{message}",
+        "::error file=a.py,line=1,title=codebatch check::a.py:1: f complexity = 2",
+    ]
+    repeat = f"codebatch run . && codebatch check {base[:12]} --fail-on new --fail-on 'metric:complexity>1'"
+    assert f"to repeat this on your machine: {repeat}\n" in ended.notes
+    text = summary.read_text()
+    assert text.startswith("# earlier\n# codebatch check: not passed\n")
+    assert all(part in text for part in ("| `new` | 1 | 0 | failed |", repeat, "| a\\.py\\:2 | error | PLW0133 |"))
+
+    commands = [line for line in azure("check", base, *conditions, status=1).lines if line.startswith("##")]
+    assert commands[0].startswith(
+        "##vso[task.logissue type=error;sourcepath=a.py;linenumber=2;code=PLW0133;]a.py:2:5: "
+    )
+    assert "::" not in CommandLine(project)("check", base, status=1).text
