@@ -6,40 +6,20 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import codebatch
 from codebatch.errors import BatchIncomplete, InvalidInput, TaskNotRun, ToolMismatch
-from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
+from codebatch.operations.gate.base_selection import NotCompared
 from codebatch.operations.gate.baselines import read_baseline
 from codebatch.operations.gate.quality_gate import CheckResult
+from tests.operations.gate.conftest import MAIN, RULE, SYNTAX_ERROR, base_of
 from tests.support.git_project import Project, leave_ci
 from tests.support.git_repositories import DAY, NOW, git, make_repository
-from tests.support.inline_workers import inline
 
 pytestmark = pytest.mark.slow
-
-_MAIN = b"import os\n\n\ndef f(x):\n    return x is 1\n"
-_RULE = b"""\
-[[tasks.lint.rules]]
-id = "no-is"
-language = "python"
-pattern = "return $X"
-message = "m"
-severity = "error"
-bad = ["def f(x):\\n    return x\\n"]
-good = ["x = 1\\n"]
-"""
-_SYNTAX_ERROR = b"def f(:\n"
-
-
-@pytest.fixture(autouse=True)
-def _inline() -> Iterator[None]:
-    with inline():
-        yield
 
 
 def _new_findings(checked: CheckResult) -> list[tuple[object, object]]:
@@ -48,31 +28,18 @@ def _new_findings(checked: CheckResult) -> list[tuple[object, object]]:
     return [(change.path, change.code) for change in changes]  # type: ignore[union-attr]  # a new finding
 
 
-def _base(checked: CheckResult) -> ComparisonBase:
-    assert isinstance(checked.base, ComparisonBase), checked.base
-    return checked.base
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """Two commits on the default branch, and a branch on which a third commit adds an error."""
-    project = Project(tmp_path, [{b"a.py": b"import re\n"}, {b"a.py": _MAIN}])
-    git(project.tree, "checkout", "-qb", "change")
-    return project
-
-
 def test_first_run_analyses_the_merge_base(project: Project) -> None:
     """A CI job without a cached store must not pass every change."""
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     project.run()
     checked = project.check()
-    assert _base(checked).why.endswith("the merge base with origin/HEAD")
+    assert base_of(checked).why.endswith("the merge base with origin/HEAD")
     assert _new_findings(checked) == [("b.py", "syntax-error")]
     assert not checked.has_passed
 
 
 def test_check_without_a_base_has_not_passed(tmp_path: Path) -> None:
-    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    project = Project(tmp_path, [{b"a.py": MAIN}])
     project.run()
     checked = project.check()
     assert isinstance(checked.base, NotCompared)
@@ -90,7 +57,7 @@ def test_comparison_of_head_with_itself_has_not_passed(
     checked = project.check(base=reference)
     assert isinstance(checked.base, NotCompared)
     assert (checked.base.is_allowable, checked.has_passed) == (False, False)
-    project.write({"b.py": _SYNTAX_ERROR})
+    project.write({"b.py": SYNTAX_ERROR})
     project.run()
     assert project.check(base="HEAD").judged[0].violations == 1
 
@@ -105,7 +72,7 @@ def test_batch_of_another_commit_than_the_tree_is_refused(project: Project, monk
     """A CI job that restores a store and forgets to run would judge an older commit."""
     monkeypatch.chdir(project.tree)
     project.run()
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     with pytest.raises(BatchIncomplete, match=r"the latest batch is of commit .*, but the work tree has commit"):
         project.check()
     assert project.check(head="latest", base="main~1").is_compared
@@ -119,10 +86,10 @@ def test_restricted_base_is_analysed_with_the_paths_of_head(project: Project) ->
     """Otherwise, new findings in other files would not be comparable, and the check would pass."""
     project.commit({"src/a.py": b"x = 1\n"})
     restricted = project.run(path="src")
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     project.run()
     checked = project.check(base=restricted.id)
-    assert _base(checked).batch.about.paths == ()
+    assert base_of(checked).batch.about.paths == ()
     assert _new_findings(checked) == [("b.py", "syntax-error")]
 
 
@@ -140,11 +107,11 @@ def test_condition_on_a_metric_needs_its_task(project: Project, monkeypatch: pyt
 def test_gate_compares_with_the_merge_base_and_reports_only_new_findings(project: Project) -> None:
     merge_base = git(project.tree, "rev-parse", "HEAD")
     batch = project.run()
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     project.run()
     checked = project.check()
-    assert _base(checked).batch.id == batch.id
-    assert _base(checked).why == f"batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
+    assert base_of(checked).batch.id == batch.id
+    assert base_of(checked).why == f"batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
     assert _new_findings(checked) == [("b.py", "syntax-error")]
     assert [(condition.value, condition.verdict) for condition in checked.judged] == [(1, "failed")]
 
@@ -159,13 +126,13 @@ def test_gate_runs_the_tree_of_the_merge_base_if_only_an_older_batch_exists(proj
     project.commit({"b.py": b"import json\n"})
     head = project.run()
     checked = project.check("new")
-    base = _base(checked).batch
+    base = base_of(checked).batch
     assert (base.about.commit, base.about.is_clean) == (git(project.tree, "rev-parse", "main"), True)
     assert _new_findings(checked) == [("b.py", "F401")]
     with codebatch.open(project.store, project=project.tree) as store:
         assert store.batch().id == head.id
         assert len([*store.batches()]) == 3
-    assert _base(project.check("new")).batch.id == base.id
+    assert base_of(project.check("new")).batch.id == base.id
     assert git(project.tree, "status", "--porcelain") == ""
     assert git(project.tree, "worktree", "list").count("\n") == 0
 
@@ -179,40 +146,10 @@ def test_gate_ignores_findings_between_the_nearest_batch_and_the_change(project:
     project.commit({"b.py": b"import json\nimport sys\n", 'c "d\t.py': b"import re\n"})
     project.run()
     checked = project.check("new")
-    assert _base(checked).batch.id == older.id
-    assert "files that need a git filter" in _base(checked).why
+    assert base_of(checked).batch.id == older.id
+    assert "files that need a git filter" in base_of(checked).why
     assert checked.outside_change == 1
     assert [(change.new.path, change.new.line) for change in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("is_checked_out", [True, False])
-def test_nearest_batch_with_other_submodules_is_not_the_base(
-    project: Project, tmp_path: Path, is_checked_out: bool
-) -> None:
-    """Otherwise, all findings in the submodule would be new or fixed."""
-    make_repository(tmp_path / "mod", [(NOW, {b"m.py": b"import json\n"})])
-    git(project.tree, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "mod"), "mod")
-    project.commit({})
-    nearest = project.run()
-    main = project.commit({".gitattributes": b"*.bin filter=lfs\n"})
-    git(project.tree, "update-ref", "refs/remotes/origin/main", main)
-    project.commit({"b.py": b"import json\n"})
-    if not is_checked_out:
-        git(project.tree, "submodule", "--quiet", "deinit", "-f", "mod")
-    project.run()
-    base = project.check().base
-    assert isinstance(base, NotCompared) or base.batch.id == nearest.id
-    assert isinstance(base, ComparisonBase) == is_checked_out
-
-
-def test_batch_of_the_base_with_the_tasks_of_head_is_preferred(project: Project) -> None:
-    main = git(project.tree, "rev-parse", "HEAD")
-    first = project.run()
-    project.run(pipeline="parse")
-    project.commit({"b.py": _SYNTAX_ERROR})
-    project.run()
-    base = _base(project.check())
-    assert (base.batch.id, base.why) == (first.id, f"batch of commit {main[:12]}, the merge base with origin/HEAD")
 
 
 def test_check_is_incomplete_if_a_compared_content_is_missing(project: Project) -> None:
@@ -230,36 +167,25 @@ def test_check_is_incomplete_if_a_compared_content_is_missing(project: Project) 
     assert not checked.completeness.is_complete
 
 
-def test_dirty_batch_does_not_represent_its_commit(project: Project) -> None:
-    project.write({"a.py": b"import sys\n"})
-    dirty = project.run()
-    git(project.tree, "checkout", "-q", ".")
-    project.commit({"b.py": _SYNTAX_ERROR})
-    project.run()
-    base = _base(project.check()).batch
-    assert base.id != dirty.id
-    assert base.about.commit == git(project.tree, "rev-parse", "main")
-
-
 def test_uncommitted_changes_are_compared_with_their_commit(project: Project) -> None:
     clean = project.run()
-    project.write({"b.py": _SYNTAX_ERROR})
+    project.write({"b.py": SYNTAX_ERROR})
     project.run()
     checked = project.check()
-    assert _base(checked).batch.id == clean.id
+    assert base_of(checked).batch.id == clean.id
     assert not checked.has_passed
 
 
 def test_base_on_the_default_branch_is_the_previous_commit(project: Project) -> None:
     before = project.run("main~1")
     project.run("main")
-    assert _base(project.check()).batch.id == before.id
+    assert base_of(project.check()).batch.id == before.id
 
 
 def test_github_merge_commit_is_compared_with_its_first_parent(project: Project) -> None:
     """The comparison also works if no other commit is available, as with `fetch-depth: 1`."""
     first = project.run()
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     git(project.tree, "checkout", "-q", "--detach", "main")
     git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
     merge = git(project.tree, "rev-parse", "HEAD")
@@ -270,77 +196,27 @@ def test_github_merge_commit_is_compared_with_its_first_parent(project: Project)
     shallow.rename(project.tree)
     project.run()
     github_environment = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
-    assert _base(project.check(environment=github_environment)).batch.id == first.id
+    assert base_of(project.check(environment=github_environment)).batch.id == first.id
     without = project.check(environment={"GITHUB_BASE_REF": "main"})
     assert isinstance(without.base, NotCompared)
     assert not without.base.is_allowable
     assert "fetch-depth: 0" in without.base.why
 
 
-def test_base_outside_git_is_the_previous_batch(tmp_path: Path) -> None:
-    project = Project(tmp_path, [{b"a.py": _MAIN}])
-    (project.tree / ".git").rename(tmp_path / "git")
-    first = project.run()
-    project.write({"b.py": _SYNTAX_ERROR})
-    project.run()
-    assert _base(project.check()).batch.id == first.id
-
-
-def test_comparison_batch_is_not_the_previous_batch(tmp_path: Path) -> None:
-    project = Project(tmp_path, [{b"a.py": _MAIN}])
-    (project.tree / ".git").rename(tmp_path / "git")
-    first = project.run()
-    project.write({"b.py": _SYNTAX_ERROR})
-    second = project.run()
-    project.write({"codebatch.toml": _RULE})
-    project.run()
-    assert _base(project.check(base=first.id)).batch.about.snapshot_id == first.about.snapshot_id
-    assert _base(project.check()).batch.about.snapshot_id == second.about.snapshot_id
-
-
-def test_previous_batch_is_before_head_and_of_its_pipeline(tmp_path: Path) -> None:
-    project = Project(tmp_path, [{b"a.py": _MAIN}])
-    (project.tree / ".git").rename(tmp_path / "git")
-    batches = []
-    for number, pipeline in enumerate((None, "parse", None, None)):
-        project.write({f"m{number}.py": b"x = %d\n" % number})
-        batches.append(project.run(pipeline=pipeline))
-    assert _base(project.check()).batch.id == batches[2].id
-    assert _base(project.check(head=batches[2].id)).batch.id == batches[0].id
-
-
-def test_last_analysed_commit_was_run_and_not_only_compared(project: Project) -> None:
-    """A batch with uncommitted changes, and the base of an earlier comparison, do not count as analysed heads."""
-    first = project.run("main~1")
-    git(project.tree, "checkout", "-q", "main")
-    for number in range(3):
-        project.commit({f"m{number}.py": b"x = %d\n" % number})
-    project.write({"m9.py": b"y = 1\n"})
-    project.run()
-    (project.tree / "m9.py").unlink()
-    project.commit({"last.py": _SYNTAX_ERROR})
-    git(project.tree, "update-ref", "refs/remotes/origin/main", "HEAD")
-    project.run()
-    project.check(base=git(project.tree, "rev-parse", "HEAD~2"))
-    for environment in ({}, {"BUILDKITE": "true"}):
-        assert _base(project.check(environment=environment)).batch.id == first.id
-    assert isinstance(project.check(environment={"CI": "true"}).base, ComparisonBase)
-
-
 def test_base_with_other_tasks_is_run_with_the_tasks_of_head(project: Project) -> None:
     """So a rule that was turned on reports no new findings in unchanged code."""
     first = project.run()
-    project.write({"codebatch.toml": _RULE})
+    project.write({"codebatch.toml": RULE})
     project.run()
     checked = project.check("new", base=first.id)
-    assert _base(checked).batch.about.snapshot_id == first.about.snapshot_id
-    assert _base(checked).batch.id != first.id
+    assert base_of(checked).batch.about.snapshot_id == first.about.snapshot_id
+    assert base_of(checked).batch.id != first.id
     assert checked.has_passed
 
 
 def test_base_that_cannot_be_rerun_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     first = project.run()
-    project.write({"codebatch.toml": _RULE})
+    project.write({"codebatch.toml": RULE})
     project.run()
 
     def mismatch(*_: object) -> None:
@@ -349,7 +225,7 @@ def test_base_that_cannot_be_rerun_is_an_error(project: Project, monkeypatch: py
     monkeypatch.setattr("codebatch.operations.gate.base_runs.check_tools", mismatch)
     with pytest.raises(BatchIncomplete, match="another ruff"):
         project.check(base=first.id)
-    assert _base(project.check(base=first.id, allow_incomparable=True)).batch.id == first.id
+    assert base_of(project.check(base=first.id, allow_incomparable=True)).batch.id == first.id
 
 
 def test_changed_lines_option_excludes_findings_on_unchanged_lines(project: Project) -> None:
@@ -377,7 +253,7 @@ def test_finding_whose_last_line_changed_is_on_changed_lines(project: Project) -
 
 def test_metric_conditions_are_evaluated(project: Project) -> None:
     project.run()
-    project.commit({"a.py": _MAIN + b"\n\ndef g(x):\n    return [y for y in x if y or x]\n"})
+    project.commit({"a.py": MAIN + b"\n\ndef g(x):\n    return [y for y in x if y or x]\n"})
     project.run()
     checked = project.check("metric:complexity>3", "metric:complexity>4", "metric:code+1", "metric:cycle>0")
     assert [(condition.value, condition.verdict) for condition in checked.judged] == [
@@ -415,19 +291,10 @@ def test_moved_function_violates_no_condition(project: Project, files: dict[str,
     assert checked.judged[0].violations == 1
 
 
-def test_base_without_git_is_the_previous_batch(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = project.run()
-    project.commit({"b.py": _SYNTAX_ERROR})
-    project.run()
-    monkeypatch.setattr("codebatch.operations.history.checkouts.find_git", lambda: None)
-    base = _base(project.check())
-    assert (base.batch.id, base.why) == (first.id, "the previous batch, because git is not available")
-
-
 def test_unknown_commit_is_not_a_base(project: Project) -> None:
     """The store contains a batch of another clone."""
     project.run()
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     project.run()
     git(project.tree, "update-ref", "-d", "refs/heads/change")
     other = project.tree.with_name("other")
@@ -441,7 +308,7 @@ def test_unknown_commit_is_not_a_base(project: Project) -> None:
 
 def test_check_is_available_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.run()
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     project.run()
     monkeypatch.chdir(project.tree)
     leave_ci(monkeypatch)
@@ -457,10 +324,10 @@ def test_check_is_available_from_python(project: Project, monkeypatch: pytest.Mo
 def test_changed_file_selection_does_not_bypass_the_gate(project: Project) -> None:
     """A batch with other file patterns is not a base: the tree of the base is run with the patterns of HEAD."""
     project.run()
-    project.commit({"codebatch.toml": b'exclude = ["a.py"]\n', "b.py": _SYNTAX_ERROR})
+    project.commit({"codebatch.toml": b'exclude = ["a.py"]\n', "b.py": SYNTAX_ERROR})
     project.run()
     checked = project.check()
-    assert _base(checked).batch.about.items == 0
+    assert base_of(checked).batch.about.items == 0
     assert _new_findings(checked) == [("b.py", "syntax-error")]
 
 
@@ -475,7 +342,7 @@ def test_baseline_rejects_a_fifo_and_accepts_a_byte_order_mark(tmp_path: Path) -
 def test_renaming_and_editing_all_files_does_not_change_the_project(project: Project) -> None:
     project.run()
     (project.tree / "a.py").unlink()
-    project.commit({"z.py": _SYNTAX_ERROR})
+    project.commit({"z.py": SYNTAX_ERROR})
     project.run()
     assert _new_findings(project.check()) == [("z.py", "syntax-error")]
 
@@ -487,14 +354,14 @@ def test_gate_reports_new_findings_with_a_store_of_another_clone(project: Projec
     """
     project.run()
     project.tree = project.tree.rename(project.tree.with_name("elsewhere"))
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     project.run()
     assert _new_findings(project.check()) == [("b.py", "syntax-error")]
 
 
 def test_store_of_another_clone_does_not_pass_a_shallow_clone(project: Project, tmp_path: Path) -> None:
     project.run()
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{project.tree}", "shallow")
     project.tree = tmp_path / "shallow"
     project.run()
@@ -509,7 +376,7 @@ def test_store_of_another_clone_does_not_pass_a_shallow_clone(project: Project, 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_pull_request_is_compared_without_a_cached_store(project: Project, tmp_path: Path, depth: int) -> None:
     """Simulate GitHub: a clone of the merge commit with depth 2 or 1, and a store without other batches."""
-    project.commit({"b.py": _SYNTAX_ERROR})
+    project.commit({"b.py": SYNTAX_ERROR})
     git(project.tree, "checkout", "-q", "-B", "merge", "main")
     git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
     merge, full = git(project.tree, "rev-parse", "HEAD"), project.tree
