@@ -92,6 +92,11 @@ def path_fields(path: bytes) -> tuple[str | UnsetType, str | UnsetType]:
         return UNSET, b64encode(path).decode("ascii")
 
 
+def is_utf8(path: bytes) -> bool:
+    """Return whether a path is UTF-8."""
+    return path_fields(path)[1] is UNSET
+
+
 def path_row(path: bytes) -> dict[str, str]:
     """Return a path as the only member of a JSON object: as `path`, or as `path_b64` if the path is not UTF-8."""
     text, encoded = path_fields(path)

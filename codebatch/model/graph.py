@@ -1,8 +1,9 @@
-"""Strongly connected components of a directed graph (Tarjan 1972), without recursion."""
+"""Algorithms on directed graphs, without recursion."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
@@ -19,8 +20,19 @@ def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
     return not (type_only or deferred or source.endswith((".go", ".rs")))
 
 
+def find_reachable(starts: Iterable[Node], successors: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """Return some nodes, then all other nodes that can be reached from them, the nearest first."""
+    reached = dict.fromkeys(starts)
+    pending = deque(reached)
+    while pending:
+        new = [node for node in successors(pending.popleft()) if node not in reached]
+        reached.update(dict.fromkeys(new))
+        pending.extend(new)
+    return list(reached)
+
+
 def strong_components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
-    """Yield the strongly connected components. Each comes after all components that can be reached from it.
+    """Yield the strongly connected components (Tarjan 1972). Each comes after all that can be reached from it.
 
     `graph` maps each node to its successors. Every successor must be a key too.
     """

@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.change import ProposedChange
+from codebatch.model.graph import find_reachable
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
 from codebatch.operations.changes.task_changes import BatchChanges, TaskChanges
@@ -102,7 +103,7 @@ class _TaskChangesReader:
         )
         return TaskChanges(
             task=command.id,
-            needs=frozenset(self._all_needs(self._numbers[command.id])),
+            needs=frozenset(self._commands[one].id for one in self._all_needs(self._numbers[command.id])),
             changes=changes,
             change_set=command.changes,
             unchosen=len(change_set.changes) - len(changes),
@@ -110,11 +111,5 @@ class _TaskChangesReader:
             state=command.state,
         )
 
-    def _all_needs(self, number: int) -> set[CommandId]:
-        reached: set[int] = set()
-        pending = [number]
-        while pending:
-            new = self._needs[pending.pop()] - reached
-            reached |= new
-            pending += new
-        return {self._commands[one].id for one in reached}
+    def _all_needs(self, number: int) -> list[int]:
+        return find_reachable(self._needs[number], self._needs.__getitem__)

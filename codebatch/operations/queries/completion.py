@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from itertools import islice
 
+from codebatch.model.entry import is_utf8
 from codebatch.model.plan import plan_items
 from codebatch.store.batches.batch_directory import BatchDir, batch_ids, load_batch_snapshot, read_batch_names
 from codebatch.store.batches.resolution import resolve_batch
@@ -59,15 +60,7 @@ def _user_directory_in(store: StoreDir, batch: BatchDir) -> str:
 def _completed_paths(store: StoreDir, batch: BatchDir, beginning: str) -> list[str]:
     snapshot = load_batch_snapshot(store, batch).entries_beginning(os.fsencode(beginning))
     texts = (entry.path for entry in plan_items(snapshot, batch.about.paths))
-    return [path.decode() for path in texts if _is_utf8_path(path)]
-
-
-def _is_utf8_path(path: bytes) -> bool:
-    try:
-        path.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return [path.decode() for path in texts if is_utf8(path)]
 
 
 def _next_parts(paths: Iterable[str], start: int) -> list[str]:

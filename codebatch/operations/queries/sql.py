@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from codebatch.errors import InvalidInput
 from codebatch.installation import extra_command
-from codebatch.model.entry import display_path
+from codebatch.model.entry import display_path, is_utf8
 from codebatch.model.task import BUILT_IN_TASKS
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.project.pipelines import pipelines_with
@@ -226,16 +226,8 @@ def _iter_frames(records: BatchRecords, kinds: frozenset[str]) -> Iterator[tuple
 
 def _undecodable_paths(records: BatchRecords) -> list[tuple[str, str]]:
     """Return the paths that are not UTF-8, each in base64, as in records, and in display form."""
-    undecodable = (entry.path for entry in records.items if not entry.path.isascii() and _is_undecodable(entry.path))
+    undecodable = (entry.path for entry in records.items if not is_utf8(entry.path))
     return [(base64.b64encode(path).decode(), display_path(path)) for path in undecodable]
-
-
-def _is_undecodable(path: bytes) -> bool:
-    try:
-        path.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
 
 
 def _views_completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:

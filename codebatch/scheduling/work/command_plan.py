@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import DEFAULT_POLICY, FailureAction, TaskPolicy, Work
+
+Length = TypeVar("Length", int, float)
 
 WHOLE_POOL = 1 << 62
 """A demand for all tokens of a pool, whatever its capacity."""
@@ -67,7 +70,8 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         The keys are computed on first use, because a process that only displays the batch does not need them.
         """
-        path_lengths = _path_lengths(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
+        lengths_ms = {item: round(1000 * seconds) for item, seconds in enumerate(self.seconds)}
+        path_lengths = longest_paths(self.needs, lengths_ms) if lengths_ms else [0] * len(self.ids)
         return tuple(
             (-policy.priority, -path_lengths[item], self.ranks[item]) for item, policy in enumerate(self.policies)
         )
@@ -111,26 +115,21 @@ def _token_demand(policy: TaskPolicy) -> TokenDemand:
     return ((SLOTS_POOL, WHOLE_POOL if policy.exclusive else 1), *sorted(policy.pools.items()))
 
 
-def _path_lengths(needs: Sequence[Sequence[CommandNeed]], seconds: Sequence[float]) -> list[int]:
-    """Return, for each item, the length in ms of the longest path that begins at this item.
+def longest_paths(needs: Sequence[Sequence[CommandNeed]], lengths: Mapping[int, Length]) -> dict[int, Length]:
+    """Map each item of `lengths` to the length of the longest path that begins at this item.
 
-    List scheduling uses it as priority.
-
-    A path goes from a command to commands that need it. Lengths are computed in reverse order, beginning with commands
-    that no command needs (Kahn 1962). Items on a cycle get 0, but a valid task list has no cycles.
+    A path goes from a command to commands that need it. The length of the first item is included. Paths are computed in
+    reverse order, beginning with commands that no command needs (Kahn 1962). A valid task list has no cycles.
     """
-    users = [0] * len(needs)
-    for item_needs in needs:
-        for need in item_needs:
-            users[need.item] += 1
-    lengths = [0] * len(needs)
-    free = [item for item, count in enumerate(users) if not count]
+    inner_needs = {item: [need.item for need in needs[item] if need.item in lengths] for item in lengths}
+    users = Counter(need for item_needs in inner_needs.values() for need in item_needs)
+    paths = dict(lengths)
+    free = [item for item in lengths if not users[item]]
     while free:
         item = free.pop()
-        lengths[item] += round(1000 * seconds[item])
-        for need in needs[item]:
-            lengths[need.item] = max(lengths[need.item], lengths[item])
-            users[need.item] -= 1
-            if not users[need.item]:
-                free.append(need.item)
-    return lengths
+        for need in inner_needs[item]:
+            paths[need] = max(paths[need], lengths[need] + paths[item])
+            users[need] -= 1
+            if not users[need]:
+                free.append(need)
+    return paths

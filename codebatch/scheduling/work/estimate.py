@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan, longest_paths
 from codebatch.scheduling.work.makespan import schedule_items
 
 SIMULATIONS_MAX = 32
@@ -142,29 +142,5 @@ def _lower_bound(agenda: CommandPlan, lengths: Mapping[int, float]) -> float:
 
     It is the longest path, or the total work divided by the number of slots, whichever is longer.
     """
-    tails = longest_paths(agenda, lengths)
+    tails = longest_paths(agenda.needs, lengths)
     return max(*tails.values(), sum(lengths.values()) / agenda.capacity[SLOTS_POOL])
-
-
-def longest_paths(agenda: CommandPlan, lengths: Mapping[int, float]) -> dict[int, float]:
-    """Map each item to the length in seconds of the longest path that begins at this item.
-
-    A path goes from an item to items that need it. The length of the first item is included.
-    """
-    users = dict.fromkeys(lengths, 0)
-    for item in lengths:
-        for need in agenda.needs[item]:
-            if need.item in users:
-                users[need.item] += 1
-    tails = dict.fromkeys(lengths, 0.0)
-    free = [item for item, count in users.items() if not count]
-    while free:
-        item = free.pop()
-        tails[item] += lengths[item]
-        for need in agenda.needs[item]:
-            if need.item in users:
-                tails[need.item] = max(tails[need.item], tails[item])
-                users[need.item] -= 1
-                if not users[need.item]:
-                    free.append(need.item)
-    return tails

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Mapping, Sequence
 
+from codebatch.model.graph import find_reachable
 from codebatch.model.work.trees import NeededChanges, TreeInput
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.command_batch import CommandBatch
@@ -37,15 +38,11 @@ def needed_items(batch: CommandBatch, item: int) -> list[int]:
     Among items that may come next, the first of the task list comes first. Items that only have to end are left out.
     """
     agenda = batch.agenda
-    needs: dict[int, set[int]] = {}
-    pending = [item]
-    while pending:
-        one = pending.pop()
-        if one not in needs:
-            needs[one] = {need.item for need in agenda.needs[one] if need.must_succeed}
-            pending += needs[one]
-    del needs[item]
-    return order_by_needs(needs, agenda.ranks)
+
+    def needs_of(one: int) -> set[int]:
+        return {need.item for need in agenda.needs[one] if need.must_succeed}
+
+    return order_by_needs({one: needs_of(one) for one in find_reachable(needs_of(item), needs_of)}, agenda.ranks)
 
 
 def order_by_needs(needs: Mapping[int, Collection[int]], ranks: Sequence[int]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codebatch.errors import InvalidInput
+from codebatch.model.graph import find_reachable
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open, Pause, Set, Skip, Unpause
@@ -69,13 +70,8 @@ def _list_dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[Command
     for edge in work_batch.standing.work.edges:
         if edge.kind == "needs":
             users.setdefault(edge.on, []).append(edge.task)
-    reached = set(ids)
-    pending = list(ids)
-    while pending:
-        new = set(users.get(pending.pop(), ())) - reached
-        reached |= new
-        pending += new
-    return [command for command in work_batch.standing.commands if command.id in reached - ids]
+    dependents = {*find_reachable(ids, lambda id_: users.get(id_, ()))} - ids
+    return [command for command in work_batch.standing.commands if command.id in dependents]
 
 
 def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:

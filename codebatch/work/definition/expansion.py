@@ -19,7 +19,7 @@ from msgspec import UNSET
 from codebatch.errors import CodebatchError, InvalidConfiguration
 from codebatch.model.analysis.shard_boundaries import unique_prefixes
 from codebatch.model.digest import digest_bytes
-from codebatch.model.entry import display_path
+from codebatch.model.entry import display_path, is_utf8
 from codebatch.model.text.json_text import JsonError, parse_json
 from codebatch.model.work.command import COMMAND_ID_PATTERN
 from codebatch.model.work.work_batch import COMMANDS_MAX
@@ -108,11 +108,11 @@ class GroupExpander:
     def _file_items(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_ExpandedItem]:
         rules = SelectionRules(SourceRules(include=tuple(patterns)), None, None)
         paths = [path for path in self._listed_paths() if rules.exclusion_reason(path) is None] if patterns else []
-        unreadable = [path for path in paths if not _is_utf8_path(path)]
+        unreadable = [path for path in paths if not is_utf8(path)]
         if unreadable:
             more = f" and {len(unreadable) - 1:,} more" if len(unreadable) > 1 else ""
             self._warnings.append(f"skipped, because the name is not valid UTF-8: {display_path(unreadable[0])}{more}")
-        texts = [path.decode() for path in paths if _is_utf8_path(path)]
+        texts = [path.decode() for path in paths if is_utf8(path)]
         for part in _iter_chunks(texts, chunk):
             files = tuple(_as_argument(path, cwd) for path in part)
             label = part[0] if len(part) == 1 else f"{part[0]} and {len(part) - 1:,} more"
@@ -265,14 +265,6 @@ def _as_argument(path: str, cwd: str) -> str:
     """
     below = os.path.relpath(path, cwd) if os.path.normpath(cwd) != "." else path
     return f"./{below}" if below.startswith("-") else below
-
-
-def _is_utf8_path(path: bytes) -> bool:
-    try:
-        path.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _as_text(value: object) -> str:

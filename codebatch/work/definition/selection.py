@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import InvalidInput, NothingLeft, NothingToDo
+from codebatch.model.graph import find_reachable
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import WorkEdge
 from codebatch.scheduling.lifecycle import CommandState
@@ -143,13 +144,7 @@ class TaskSelection:
         for edge in self._edges:
             if edge.kind == "needs" and edge.on not in met:
                 needs.setdefault(edge.task, []).append(edge.on)
-        reachable = set(ids)
-        pending = list(ids)
-        while pending:
-            new = set(needs.get(pending.pop(), ())) - reachable
-            reachable |= new
-            pending += new
-        return reachable
+        return set(find_reachable(ids, lambda id_: needs.get(id_, ())))
 
 
 def _previous_task_notes(chosen: PreviousTasks) -> Iterator[str]:

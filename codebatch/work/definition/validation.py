@@ -6,7 +6,7 @@ import functools
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from codebatch.model.graph import strong_components
+from codebatch.model.graph import find_reachable, strong_components
 from codebatch.model.text.suggestions import closest_word
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.pattern_overlap import FilePatterns
@@ -106,25 +106,13 @@ def early_member_notes(tasks: Sequence[DefinedTask], edges: Iterable[WorkEdge]) 
     notes = []
     for group, member in groups.items():
         listed = FilePatterns(member.listed)
-        for on in _transitive_needs(member.id, needs):
+        for on in find_reachable(needs.get(member.id, ()), lambda id_: needs.get(id_, ())):
             if on in writers and (path := listed.shared_pattern(FilePatterns(writers[on].outputs))) is not None:
                 writer = writers[on].group or on
                 note = f"{member.place.file_and_line}: {group!r} does not include files that {writer!r} will write"
                 notes.append(f"{note} ({path!r}): members are determined before {writer!r} runs")
                 break
     return notes
-
-
-def _transitive_needs(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
-    """Return all tasks that a task needs directly or indirectly, the nearest first."""
-    reachable = dict.fromkeys(needs.get(task, ()))
-    pending = deque(reachable)
-    while pending:
-        for on in needs.get(pending.popleft(), ()):
-            if on not in reachable:
-                reachable[on] = None
-                pending.append(on)
-    return reachable
 
 
 class _NameResolver:

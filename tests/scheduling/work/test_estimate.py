@@ -16,8 +16,8 @@ from msgspec import structs
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import TaskPolicy, Work, WorkEdge
-from codebatch.scheduling.work.command_plan import CommandPlan, make_command_plan
-from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast_remaining, longest_paths
+from codebatch.scheduling.work.command_plan import CommandPlan, longest_paths, make_command_plan
+from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast_remaining
 from codebatch.scheduling.work.makespan import ScheduledItem, schedule_items
 
 GRAPHS = 120
@@ -149,7 +149,7 @@ def test_schedule_is_within_its_theoretical_bounds(needs: list[list[int]], lengt
     placed = {task.item: task for task in schedule_items(agenda, lengths_by_item)}
     assert placed.keys() == lengths_by_item.keys()
     makespan = max(task.end for task in placed.values())
-    path, work = max(longest_paths(agenda, lengths_by_item).values()), sum(lengths_by_item.values()) / slots
+    path, work = max(longest_paths(agenda.needs, lengths_by_item).values()), sum(lengths_by_item.values()) / slots
     assert max(path, work) <= makespan * (1 + 1e-9)
     assert makespan <= (path + work) * (1 + 1e-9)
     for item, item_needs in enumerate(acyclic):

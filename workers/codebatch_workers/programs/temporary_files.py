@@ -135,10 +135,7 @@ def written_path(path: bytes, *, default_ending: bytes = b"") -> bytes:
     is too long, the location is only the file name. If the file name is also too long, it is a fixed name with the
     ending of the file, or with `default_ending`.
     """
-    try:
-        path.decode("utf-8")
-    except UnicodeDecodeError:
-        path = path.decode("utf-8", "backslashreplace").encode("utf-8")
+    path = path.decode("utf-8", "backslashreplace").encode("utf-8")
     if len(path) <= _PATH_BYTES_MAX and max(map(len, path.split(b"/"))) <= _NAME_BYTES_MAX:
         return path
     name = path.rpartition(b"/")[2]

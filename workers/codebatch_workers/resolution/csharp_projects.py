@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
+from codebatch.model.graph import find_reachable
 from codebatch_workers.resolution.configuration_files import decode_text
 from codebatch_workers.resolution.tree import PathTree, iter_ancestors, parent_directory, relative_to
 
@@ -45,12 +46,7 @@ class CSharpProjects:
     def visible_projects(self, project: str) -> frozenset[str]:
         """Return the projects whose types a project can use: itself, and those that it references, also indirectly."""
         if project not in self._visible:
-            reached, pending = {project}, [project]
-            while pending:
-                for referenced in self._references(pending.pop()) - reached:
-                    reached.add(referenced)
-                    pending.append(referenced)
-            self._visible[project] = frozenset(reached)
+            self._visible[project] = frozenset(find_reachable([project], self._references))
         return self._visible[project]
 
     def global_usings(self, project: str) -> list[str]:
