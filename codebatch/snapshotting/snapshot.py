@@ -107,7 +107,6 @@ def take_snapshot(
     *,
     now: Callable[[], float],
     report: Callable[[SnapshotProgress], None] | None = None,
-    objects: ObjectStore | None = None,
     is_temporary: bool = False,
 ) -> SnapshotResult:
     """Take a snapshot of the files below the roots. On return the snapshot and its objects are durable.
@@ -124,9 +123,7 @@ def take_snapshot(
         with TreeLister(sources, directories, selection) as lister:
             for directory in sources.directories:
                 lister.start_git(directory)
-            creation = _SnapshotCreation(
-                files, store_root, sources, rules, directories, objects, is_temporary=is_temporary
-            )
+            creation = _SnapshotCreation(files, store_root, sources, rules, directories, is_temporary=is_temporary)
             result = None if rules.rehash else creation.try_reuse(lister, now)
             if result is not None:
                 return result
@@ -156,7 +153,6 @@ class _SnapshotCreation:
         sources: SourceRoots,
         rules: SourceRules,
         directories: DirectoryDescriptors,
-        objects: ObjectStore | None,
         *,
         is_temporary: bool,
     ) -> None:
@@ -166,7 +162,7 @@ class _SnapshotCreation:
         self._sources = sources
         self._directories = directories
         self._rehash = rules.rehash
-        self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
+        self._objects = ObjectStore(files, store_root / layout.OBJECTS)
         patterns = [[os.fsencode(pattern) for pattern in given] for given in (rules.include, rules.exclude)]
         self._source_key = msgspec.msgpack.encode((sources.base, sources, *patterns))
         self._cache_path = cache_path(store_root, self._source_key)

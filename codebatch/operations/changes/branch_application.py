@@ -33,8 +33,8 @@ from codebatch.operations.changes.groups import (
     split_changes,
 )
 from codebatch.operations.changes.task_changes import BatchChanges
-from codebatch.operations.history.newest_commit import is_in_repository
 from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.snapshotting.walk import work_tree_around
 from codebatch.store.batches.batch_directory import is_work
 
 _FILES_SPLIT = re.compile(r"files:([1-9][0-9]{0,8})\Z", re.ASCII)
@@ -104,7 +104,7 @@ def _find_repository(question: BatchQuery, root: bytes, commit: str) -> Reposito
     git = find_git()
     if git is None:
         raise InvalidInput("--branch needs git, which is not installed", hint="apply the changes without --branch")
-    if not is_in_repository(root):
+    if work_tree_around(root) is None:
         raise InvalidInput(
             f"{display_path(root)} is not in a git repository", hint="apply the changes without --branch"
         )

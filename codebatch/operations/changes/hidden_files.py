@@ -13,7 +13,7 @@ from codebatch.git.repository import GitError, find_git
 from codebatch.operations.changes.file_writes import FileWrite
 from codebatch.operations.changes.judgement import PathRefused
 from codebatch.operations.changes.planned_tree import PlannedTree
-from codebatch.operations.history.newest_commit import is_in_repository
+from codebatch.snapshotting.walk import work_tree_around
 
 
 class HiddenFiles:
@@ -52,7 +52,7 @@ def read_hidden_files(
     `commit` is the commit of the changes, or empty. `note` prints a warning if git cannot read the files.
     """
     git = find_git()
-    if all(write.before and write.after for write in writes) or git is None or not is_in_repository(root):
+    if all(write.before and write.after for write in writes) or git is None or work_tree_around(root) is None:
         return None
     repository = Repository(git, root)
     try:

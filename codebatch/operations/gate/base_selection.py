@@ -19,8 +19,8 @@ from codebatch.operations.gate.base_runs import has_ended, have_same_submodules,
 from codebatch.operations.history.branch_point import NoBranchPoint, find_branch_point
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.history.ci_services import read_ci_change
-from codebatch.operations.history.newest_commit import is_in_repository
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
+from codebatch.snapshotting.walk import work_tree_around
 from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.store_directory import StoreDir
 
@@ -121,7 +121,7 @@ def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> Comparis
         if batch.about.pipeline == head.about.pipeline and batch.id < head.id and not batch.about.for_comparison
     )
     previous = next(filter(has_ended, comparable), None)
-    is_in_git = any(map(is_in_repository, head.about.sources))
+    is_in_git = any(map(work_tree_around, head.about.sources))
     why = "git is not available" if is_in_git else "the directory is not in a git repository"
     if previous is None:
         message = f"{why}, and no finished older batch has the same source, patterns and pipeline"

@@ -10,8 +10,8 @@ from codebatch.git.checkout import CheckoutComparison
 from codebatch.git.history import find_head, is_repository_top
 from codebatch.git.repository import GitError, find_git
 from codebatch.operations import NoteCallback
-from codebatch.operations.history.newest_commit import is_in_repository
 from codebatch.operations.project.project_snapshot import ProjectSnapshot
+from codebatch.snapshotting.walk import work_tree_around
 from codebatch.store.batches.batch_directory import NO_CHECKOUT, Checkout
 
 
@@ -21,7 +21,7 @@ def find_source_repository(sources: Sequence[bytes]) -> tuple[str, bytes] | None
     Return None if the batch has several sources, if git is not installed, or if the source is not in a work tree.
     """
     directory = sources[0] if len(sources) == 1 else b""
-    if not (directory and os.path.isdir(directory) and is_in_repository(directory)):
+    if not (directory and os.path.isdir(directory) and work_tree_around(directory) is not None):
         return None
     git = find_git()
     return None if git is None else (git, directory)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from codebatch.git.history import HeadCommit
+from codebatch.snapshotting.walk import work_tree_around
 
 
 def find_newest_commit(sources: Sequence[bytes]) -> HeadCommit | str:
@@ -15,7 +16,7 @@ def find_newest_commit(sources: Sequence[bytes]) -> HeadCommit | str:
     directory = os.path.commonpath(sources)
     if not os.path.isdir(directory):
         return "change frequency unknown: the directory of the batch does not exist"
-    if not is_in_repository(directory):
+    if work_tree_around(directory) is None:
         return "change frequency unknown: the directory is not in a git repository"
     from codebatch.operations.history.history_cache import (
         GitError,
@@ -26,11 +27,3 @@ def find_newest_commit(sources: Sequence[bytes]) -> HeadCommit | str:
         return find_newest(directory)
     except GitError as error:
         return f"change frequency unknown: {error}"
-
-
-def is_in_repository(directory: bytes) -> bool:
-    """Return whether a directory or one of its ancestors contains a `.git`."""
-    while not os.path.lexists(os.path.join(directory, b".git")):
-        if directory == (directory := os.path.dirname(directory)):
-            return False
-    return True

@@ -84,16 +84,16 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[DamageReport, ...] = ()
 
 
-def diagnose_store(store: StoreDir, *, is_full: bool, share: float = 0.0, chance: Random | None = None) -> Diagnosis:
+def diagnose_store(store: StoreDir, *, is_full: bool, share: float = 0.0) -> Diagnosis:
     """Check the store for damage without changing it: documents, snapshots, and the shard files of all batches.
 
-    If `is_full` is False, only a random `share` of the shard files is read completely. `chance` is the random number
-    generator. At least one file is read, unless `share` is 0. Raises StoreError if the store itself cannot be read.
+    If `is_full` is False, only a random `share` of the shard files is read completely. At least one file is read,
+    unless `share` is 0. Raises StoreError if the store itself cannot be read.
     """
 
     def choose(digests: Sequence[Digest]) -> Container[Digest]:
         count = min(math.ceil(share * len(digests)), len(digests))
-        return frozenset((chance or Random()).sample(digests, count))  # noqa: S311 (a sample, no secret)
+        return frozenset(Random().sample(digests, count))  # noqa: S311 (a sample, no secret)
 
     return _StoreInspection(store, is_full=is_full, choose=choose).make_diagnosis()
 

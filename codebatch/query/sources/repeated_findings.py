@@ -9,9 +9,10 @@ Only shards are read in which two tasks have findings of the same rule.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -30,17 +31,10 @@ _decoder = msgspec.json.Decoder(Diagnostic)
 _encoder = msgspec.json.Encoder()
 
 
-class _FindingKey(NamedTuple):
-    """The values that equal findings share."""
-
-    path: object
-    path_b64: object
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    code: str
-    message: str
+_finding_key: Callable[[Diagnostic], Hashable] = attrgetter(
+    "path", "path_b64", "line", "column", "end_line", "end_column", "code", "message"
+)
+"""A function that returns the values that equal findings share."""
 
 
 def merge_repeated_findings(lines_by_task: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -48,7 +42,7 @@ def merge_repeated_findings(lines_by_task: Mapping[str, bytes]) -> dict[str, byt
 
     Raises ValueError for an invalid line.
     """
-    found: dict[_FindingKey, list[tuple[str, Diagnostic]]] = {}
+    found: dict[Hashable, list[tuple[str, Diagnostic]]] = {}
     for task, lines in lines_by_task.items():
         for line in lines.splitlines():
             if line.startswith(_DIAGNOSTIC_START):
@@ -67,26 +61,13 @@ def _merge(reports: Sequence[tuple[str, Diagnostic]]) -> tuple[str, Diagnostic]:
     return tasks[0], replace(reports[0][1], severity=severity, also=tuple(tasks[1:]))
 
 
-def _merged_lines(task: str, lines: bytes, merged: Mapping[_FindingKey, tuple[str, Diagnostic]]) -> Iterator[bytes]:
+def _merged_lines(task: str, lines: bytes, merged: Mapping[Hashable, tuple[str, Diagnostic]]) -> Iterator[bytes]:
     for line in lines.splitlines(keepends=True):
         kept = merged.get(_finding_key(_decoder.decode(line))) if line.startswith(_DIAGNOSTIC_START) else None
         if kept is None:
             yield line
         elif kept[0] == task:
             yield _encoder.encode(kept[1]) + b"\n"
-
-
-def _finding_key(finding: Diagnostic) -> _FindingKey:
-    return _FindingKey(
-        finding.path,
-        finding.path_b64,
-        finding.line,
-        finding.column,
-        finding.end_line,
-        finding.end_column,
-        finding.code,
-        finding.message,
-    )
 
 
 class MergingSource:
@@ -153,39 +134,31 @@ class MergingSource:
     def _sharing_tasks(self) -> tuple[str, ...]:
         """The tasks that have findings of the same rule as another task, in plan order."""
         codes_by_task = {
-            task: frozenset().union(*(piece.counts.codes for piece in self.unmerged.iter_pieces(task)))
+            task: set[str]().union(*(piece.counts.codes for piece in self.unmerged.iter_pieces(task)))
             for task in self.task_names
             if task in self._merged_tasks
         }
-        return tuple(
-            task
-            for task, codes in codes_by_task.items()
-            if any(not codes.isdisjoint(others) for other, others in codes_by_task.items() if other != task)
-        )
+        return _tasks_with_shared_rules(codes_by_task)
 
     @cached_property
     def _sharing_pieces(self) -> list[dict[str, ShardRecords]]:
-        """For each shard, the pieces of the tasks that share a rule with another task in this shard."""
+        """For each shard, the pieces of the tasks that share a rule with another task."""
         shards = zip(*(self.unmerged.iter_pieces(task) for task in self._sharing_tasks), strict=True)
-        return [_pieces_with_shared_rules(dict(zip(self._sharing_tasks, pieces, strict=True))) for pieces in shards]
+        return [dict(zip(self._sharing_tasks, pieces, strict=True)) for pieces in shards]
 
     def _shard_lines(self, index: int) -> Mapping[str, bytes]:
         """Return the merged record lines of the tasks that share a rule in a shard, by task."""
         if index not in self._merged_shards:
             pieces = self._sharing_pieces[index]
-            self._merged_shards[index] = _merge_checked(
-                {task: b"".join(piece.read()) for task, piece in pieces.items()}
-            )
+            tasks = _tasks_with_shared_rules({task: piece.counts.codes for task, piece in pieces.items()})
+            self._merged_shards[index] = _merge_checked({task: b"".join(pieces[task].read()) for task in tasks})
         return self._merged_shards[index]
 
 
-def _pieces_with_shared_rules(pieces: Mapping[str, ShardRecords]) -> dict[str, ShardRecords]:
-    codes = {task: frozenset(piece.counts.codes) for task, piece in pieces.items()}
-    return {
-        task: piece
-        for task, piece in pieces.items()
-        if any(not codes[task].isdisjoint(others) for other, others in codes.items() if other != task)
-    }
+def _tasks_with_shared_rules(codes_by_task: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """Return the tasks that have a code of another task."""
+    tasks_of_codes = Counter(code for codes in codes_by_task.values() for code in codes)
+    return tuple(task for task, codes in codes_by_task.items() if any(tasks_of_codes[code] > 1 for code in codes))
 
 
 def _merge_checked(lines_by_task: Mapping[str, bytes]) -> dict[str, bytes]:

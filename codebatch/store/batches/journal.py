@@ -8,7 +8,7 @@ writer is still writing this line or has died. The reader skips an unfinished li
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -257,20 +257,11 @@ class JournalWriter:
 class JournalReader:
     """A reader of the journals of a batch that continues at its last position."""
 
-    def __init__(self, files: FileReader, batch_root: Path, since: Mapping[str, int] | None = None) -> None:
-        """Start at `since`, the position of an earlier reader, or at the beginning."""
+    def __init__(self, files: FileReader, batch_root: Path) -> None:
         self._files = files
         self._directory = batch_root / layout.JOURNAL
-        self._read_positions = dict(since or {})
+        self._read_positions: dict[str, int] = {}
         self._event_decoder: msgspec.json.Decoder[JournalEvent] = msgspec.json.Decoder(JournalEvent)
-
-    @property
-    def read_positions(self) -> Mapping[str, int]:
-        """The number of bytes read so far from each journal, by file name.
-
-        Pass this to a later reader to continue here.
-        """
-        return dict(self._read_positions)
 
     def read(self, on_skipped: SkipCallback | None = None) -> list[JournalLine]:
         """Return the lines that all holders have added since the last call, sorted by time.
