@@ -233,6 +233,23 @@ def test_changes_that_need_more_than_the_free_space_are_refused(tmp_path: Path) 
     assert {*states(apply_tree(tmp_path, before, fewer, calls=SmallDiskCalls())).values()} == {"written"}
 
 
+class UnknownDiskCalls(UnsyncedCalls):
+    """Calls on a network disk that neither states its free space nor lists its directories."""
+
+    def free_bytes(self, directory: int) -> int:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    def names(self, directory: int) -> list[bytes]:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+
+def test_what_a_disk_does_not_state_is_called_unknown(tmp_path: Path) -> None:
+    outcomes = apply_to(tmp_path, creation(b"a"), creation(b"A"), creation(b"b"), calls=UnknownDiskCalls())
+    case = "another path of the batch is equal if case is ignored, as may be here: Stale file handle"
+    space = "the free space of its disk is unknown: Stale file handle"
+    assert reasons(outcomes) == {b"A": case, b"a": case, b"b": space}
+
+
 def test_content_of_4_gib_is_refused_before_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(OLD)
     contents = MemoryContents([OLD], {NEW: 4 << 30})

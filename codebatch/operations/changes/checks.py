@@ -358,14 +358,21 @@ def _space_reasons(calls: TreeCalls, directories: TreeDirectories, checked: Iter
     for group in by_device.values():
         blocks = sum(-(-each.size // _BLOCK_BYTES) for each in group)
         needed = (blocks + len({path for each in group for path in each.new_directories})) * _BLOCK_BYTES
+        reason = ""
         try:
             free = calls.free_bytes(directories.open_parent(group[0].nearest))
-        except (OSError, PathRefused):
-            free = 0
-        if needed > free:
-            reason = f"the disk is full: {human_bytes(needed)} are needed, and {human_bytes(free)} are free"
+        except (OSError, PathRefused) as error:
+            reason = f"the free space of its disk is unknown: {_error_text(error)}"
+        else:
+            if needed > free:
+                reason = f"the disk is full: {human_bytes(needed)} are needed, and {human_bytes(free)} are free"
+        if reason:
             reasons |= {each.write.path: reason for each in group}
     return reasons
+
+
+def _error_text(error: OSError | PathRefused) -> str:
+    return error.reason if isinstance(error, PathRefused) else error.strerror or str(error)
 
 
 def _same_file_reasons(checked: Iterable[CheckedWrite]) -> dict[bytes, str]:
@@ -396,12 +403,13 @@ def _equal_name_reasons(
                 by_name[_folded(path)].setdefault(path, []).append(each)
     reasons: dict[bytes, str] = {}
     for files in ([*by_path.values()] for by_path in by_name.values() if len(by_path) > 1):
+        reason = ""
         try:
-            ignores_case = _ignores_case(calls, directories.open_parent(files[0][0].nearest))
-        except (OSError, PathRefused):
-            ignores_case = True
-        if ignores_case:
-            reason = "another path of the batch is equal if case is ignored, as here"
+            if _ignores_case(calls, directories.open_parent(files[0][0].nearest)):
+                reason = "another path of the batch is equal if case is ignored, as here"
+        except (OSError, PathRefused) as error:
+            reason = f"another path of the batch is equal if case is ignored, as may be here: {_error_text(error)}"
+        if reason:
             reasons |= {each.write.path: reason for group in files for each in group}
     return reasons
 

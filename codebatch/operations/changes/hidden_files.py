@@ -52,7 +52,10 @@ def read_hidden_files(
     `commit` is the commit of the changes, or empty. `note` prints a warning if git cannot read the files.
     """
     git = find_git()
-    if all(write.before and write.after for write in writes) or git is None or work_tree_around(root) is None:
+    if all(write.before and write.after for write in writes) or work_tree_around(root) is None:
+        return None
+    if git is None:
+        note("files that git does not check out are not known: git is not installed")
         return None
     repository = Repository(git, root)
     try:
