@@ -81,6 +81,7 @@ def test_match_is_replaced(language: str, pattern: str, rewrite: str, before: st
         ("java", "get($X)", "$X.a()", "class C { int b = get((A) c); }\n", "class C { int b = ((A) c).a(); }\n"),
         ("php", "f($X)", "$X->g()", "<?php f($a . $b); f(new A);\n", "<?php ($a . $b)->g(); (new A)->g();\n"),
         ("rust", "f($X)", "g!(1, $X)", "fn h() { f(a + b); }\n", "fn h() { g!(1, a + b); }\n"),
+        ("python", "size($X)", "$X.size", "size(\\\n  a)\n", "a.size\n"),
         ("c", "SQUARE($X)", "$X * $X", "int x = 1 / SQUARE(y + 1);\n", "int x = 1 / ((y + 1) * (y + 1));\n"),
         ("css", "color: $X", "background: $X", "a { color: red }\n", "a { background: red }\n"),
         ("csharp", "f($X)", "a ? $X : b", "int c = 1 + f(2);\n", "int c = 1 + (a ? 2 : b);\n"),

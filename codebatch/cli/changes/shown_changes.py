@@ -16,6 +16,7 @@ from codebatch.model.change import ProposedChange
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import percentage_of
 from codebatch.operations.changes.file_writes import refuse_conflicts
+from codebatch.operations.changes.judgement import refuse_unsafe_patch
 from codebatch.operations.changes.listing import find_changes, iter_patches
 from codebatch.operations.changes.task_changes import BatchChanges
 from codebatch.operations.changes.work_changes import read_work_changes
@@ -120,7 +121,8 @@ def print_rows(
 
 
 def print_patch(context: CommandContext, shown: ShownChanges, proposed: Sequence[ProposedChange]) -> int:
-    """Print changes as a patch, and return the exit status."""
+    """Print changes as a patch, and return the exit status. Raises InvalidInput if the patch would not be safe."""
+    refuse_unsafe_patch(proposed)
     write = partial(_write_patch, context, shown.question, proposed)
     if shown.answer is not None:
         return emit_formatted(context, shown.answer, write, if_none="" if proposed else _NO_CHANGES)

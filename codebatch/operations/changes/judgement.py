@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from codebatch.errors import InvalidInput
+from codebatch.model.change import ProposedChange
 from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path, is_safe_path
-from codebatch.operations.changes.file_writes import FileWrite
+from codebatch.operations.changes.file_writes import FileWrite, plan_writes
 from codebatch.store.reserved_names import find_repositories, has_reserved_name
 
 
@@ -85,6 +87,26 @@ def joint_reasons(writes: Sequence[FileWrite], exists: Callable[[bytes], bool]) 
             place = f"directory {display_path(min(above))}" if min(above) else "the root"
             reasons[path] = f"{place} would be a git repository of its own"
     return reasons
+
+
+def refuse_unsafe_patch(proposed: Iterable[ProposedChange]) -> None:
+    """Raise InvalidInput if a patch of some changes would write files that git trusts, such as those of a repository.
+
+    The patch may be used in a directory that is not known, so only the paths are checked.
+    """
+    writes = plan_writes(proposed)
+    reasons = joint_reasons(writes, lambda path: path == b".git")
+    for write in writes:
+        try:
+            check_path(write.path)
+        except PathRefused as error:
+            reasons[write.path] = error.reason
+    if reasons:
+        path, reason = min(reasons.items())
+        raise InvalidInput(
+            f"no patch is printed: {display_path(path)}: {reason}",
+            hint="leave the file out with --path, or list the changes without --patch",
+        )
 
 
 def directories_above(paths: Iterable[bytes]) -> set[bytes]:

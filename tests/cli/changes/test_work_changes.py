@@ -101,6 +101,22 @@ def test_patch_has_the_changes_that_apply_writes(tmp_path: Path, made: IsolatedB
     assert "+bad" in patch_of(CommandLine(tmp_path), "bad")
 
 
+@pytest.mark.parametrize(
+    ("paths", "reason"),
+    [
+        ([b"n/HEAD", b"n/objects/x", b"n/refs/x"], "n/HEAD: directory n would be a git repository of its own"),
+        ([b"a", b"git~1/config"], "git~1/config: the path belongs to git or codebatch"),
+    ],
+)
+def test_no_patch_is_printed_that_would_make_a_repository(tmp_path: Path, paths: list[bytes], reason: str) -> None:
+    made = batch_of(tmp_path, "fix")
+    made.end("fix", dict.fromkeys(paths, (None, b"x\n")))
+    ended = CommandLine(tmp_path)("changes", "--patch", status=2)
+    assert ended.lines == []
+    assert f"error: no patch is printed: {reason}" in ended.notes
+    assert len(CommandLine(tmp_path)("changes").lines) == len(paths) + 1
+
+
 def test_apply_writes_the_changes_of_tasks_that_are_done(tmp_path: Path, made: IsolatedBatch) -> None:
     codebatch = CommandLine(tmp_path)
     assert codebatch("apply", "--dry-run").lines[-1] == "3 files can be written"

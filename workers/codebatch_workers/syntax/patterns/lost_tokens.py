@@ -14,7 +14,7 @@ from tree_sitter import Node
 from codebatch_workers.syntax.patterns.finders import SyntaxMatch
 from codebatch_workers.syntax.patterns.reading import PatternNode
 
-_SEPARATORS = frozenset({",", ";", ""})
+_SEPARATORS = frozenset({",", ";", "", "line_continuation"})
 _Span = tuple[int, int]
 
 
