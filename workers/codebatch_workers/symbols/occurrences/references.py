@@ -89,13 +89,14 @@ def _name_spans(file: SourceFile, name: str) -> list[tuple[int, int]]:
     if file.language not in NAMES_BY_LANGUAGE and file.language not in STRING_LANGUAGES:
         return []
     utf8, word = file.utf8, searched_word(name).encode("utf-8")
+    is_setter = searched_word(name) != name
     spans: list[tuple[int, int]] = []
     start = utf8.find(word)
     while start >= 0:
         end = start + len(word)
         is_after_word = start > 0 and utf8[start - 1] in _WORD_CHARACTERS
         is_before_word = end < len(utf8) and utf8[end] in _WORD_CHARACTERS
-        if not is_after_word and not is_before_word and (len(name) == len(word) or _SETTING.match(utf8, end)):
+        if not is_after_word and not is_before_word and (not is_setter or _SETTING.match(utf8, end)):
             spans.append((start, end))
         start = utf8.find(word, start + 1)
     return spans if spans and file.is_parsed else []
