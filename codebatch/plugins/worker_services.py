@@ -64,6 +64,9 @@ class ProjectUses(Protocol):
     def language_of(self, path: str) -> str:
         """Return the language of a file, or an empty text if its content is missing."""
 
+    def marks_at(self, path: str, line: int, column: int) -> list[str]:
+        """Return the decorators, annotations and attributes with which other code can call a definition."""
+
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""
 

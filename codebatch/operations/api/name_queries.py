@@ -103,12 +103,19 @@ class NameQueries(RecordQueries):
         Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with two
         numbers: the files searched so far, and all files.
         """
+        from codebatch.operations.names.symbol_uses import count_renamed_uses
         from codebatch.operations.queries.references import find_references, ignore_progress
         from codebatch.query.filters.record_options import as_tuple
 
-        roles = () if role is None else as_tuple("role", role)
-        report_progress = progress or ignore_progress
-        return self.check(find_references(self.question, name, roles=roles, path=path, progress=report_progress))
+        found = find_references(
+            self.question,
+            name,
+            count_renamed=count_renamed_uses,
+            roles=() if role is None else as_tuple("role", role),
+            path=path,
+            progress=progress or ignore_progress,
+        )
+        return self.check(found)
 
     def symbol_overview(self, name: str) -> Answer[SymbolOverview]:
         """Return the definitions of a name, its callers, the calls within it, and the test files that reach it.

@@ -6,6 +6,7 @@ interface whose methods it has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codebatch.query.fields import JsonRecord
@@ -50,8 +51,25 @@ def has_outer_base(records: BatchRecords, methods: Sequence[JsonRecord]) -> bool
     )
 
 
+def find_unknown_bases(records: BatchRecords, method: JsonRecord) -> Iterator[str]:
+    """Yield the bases of the class of a method that are not in the batch, and so can call it. Raises StoreCorrupt."""
+    if method["symbol_type"] not in METHOD_TYPES or not method.get("scope"):
+        return
+    hierarchy = _Hierarchy(records)
+    for base, is_defined in sorted(hierarchy.bases(path_bytes(method), str(method["scope"])).items()):
+        if not is_defined and not _PASSIVE_BASE.fullmatch(base):
+            yield base
+
+
 def _key(record: JsonRecord) -> tuple[object, ...]:
     return path_bytes(record), record["qualified"]
+
+
+# Bases outside of a project that call no methods of their subclasses by other names than those of operators.
+_PASSIVE_BASE = re.compile(
+    r"ABC|Any|Cloneable|Flag|Generic|NamedTuple|Object|Protocol|Serializable|TypedDict|bool|bytes|dict|float|frozenset"
+    r"|int|list|object|set|str|tuple|\w*(?:Enum|Error|Exception|Throwable|Warning)"
+)
 
 
 class _Hierarchy:

@@ -10,6 +10,7 @@ import msgspec
 from codebatch.model.analysis.uses import Certainty, NameUse
 from codebatch.model.entry import path_row
 from codebatch.query.fields import JsonRecord
+from codebatch.query.filters.filters import path_bytes
 
 SymbolKey = tuple[str, str]
 """A symbol: the path of its file and its qualified name."""
@@ -30,6 +31,7 @@ _TYPES_WITHOUT_LABELS = frozenset(
     }
 )
 """Types of definitions that neither the name of an argument nor the key of a literal can mean."""
+_SCRIPT = re.compile(rb"\.[cm]?[jt]sx?\Z")
 _BASE_OBJECTS = frozenset({"base", "parent", "super"})
 _ENDINGS_WITH_BOUND_RECEIVERS = (b".go", b".rs")  # There, `Base.f(x)` and `Base::f(x)` call the method of `x`.
 
@@ -61,11 +63,19 @@ class SymbolUse(msgspec.Struct, frozen=True):
 def is_other(use: NameUse, definitions: Sequence[JsonRecord]) -> bool:
     """Return whether an unresolved reference does not mean the definitions: it is a local variable, or a label.
 
+    In JavaScript, the key of a literal can be a method, because classes and interfaces are compared by their members.
     A framework can pass the result of a decorated function as the argument with its name, as pytest does.
     """
     if use.meaning == "label":
-        return bool(definitions) and all(record["symbol_type"] in _TYPES_WITHOUT_LABELS for record in definitions)
+        return bool(definitions) and not any(map(_has_labels, definitions))
     return use.meaning == "local" and not any(record.get("decorators") for record in definitions)
+
+
+def _has_labels(definition: JsonRecord) -> bool:
+    is_script = _SCRIPT.search(path_bytes(definition)) is not None
+    return definition["symbol_type"] not in _TYPES_WITHOUT_LABELS or (
+        is_script and definition["symbol_type"] == "method"
+    )
 
 
 def classify(path: bytes, use: NameUse, symbols: Collection[SymbolKey], candidates: int) -> SymbolUse | None:

@@ -20,6 +20,8 @@ from codebatch.model.entry import Entry, display_path
 from codebatch.model.record import Edge
 from codebatch.model.text.words import searched_word
 from codebatch.operations import ignore_note
+from codebatch.operations.names.implicit_callers import implicit_callers
+from codebatch.operations.names.joined_names import find_joined_names
 from codebatch.operations.names.overridden_methods import METHOD_TYPES, find_overridden_methods, has_outer_base
 from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, classify, classify_through, is_other
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
@@ -28,13 +30,12 @@ from codebatch.operations.queries.name_answers import NameSearch, name_answer, u
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
 from codebatch.plugins.worker_services import use_services
 from codebatch.query.answers.dependencies import BatchImports
-from codebatch.query.answers.implicit_calls import is_called_implicitly
 from codebatch.query.answers.language_families import language_family
-from codebatch.query.answers.path_mentions import file_names, names_file
+from codebatch.query.answers.path_mentions import file_names, is_named_module, names_file
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.fields import JsonRecord, as_typed_record
-from codebatch.query.filters.filters import path_bytes
+from codebatch.query.filters.filters import last_name, path_bytes
 from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.records import BatchRecords
 
@@ -42,6 +43,8 @@ T = TypeVar("T")
 
 
 _DEPENDENCIES_TASK = "dependencies"
+_FAMILIES_WITH_ROOTS = frozenset({"javascript", "lua", "python"})
+"""Languages in which settings that are not read can map the beginning of a module name to any directory."""
 _ALIASES_MAX = 20
 _EXPORTERS_MAX = 200
 """Maximum number of other names of a symbol that are searched, and of files through which an export is followed."""
@@ -51,16 +54,17 @@ class SymbolUses(msgspec.Struct, frozen=True, kw_only=True):
     """The definitions of a symbol, and its uses by path and position.
 
     `others` has the uses in the same files that the question leaves out, with their number by role. `uncertain` stands
-    for those that are not exact, `misplaced` and `outer` are as in UseSearch, and `implicit` is the number of
-    definitions that are called without their names. `other_chains` stands for uses of the last part of the name with
-    other parts before it, if no file of the batch defines the name. `covered` is the number of occurrences by path that
-    the answer covers.
+    for those that are not exact; `misplaced`, `outer` and `unbound` are as in UseSearch. `other_chains` stands for uses
+    of the last part of the name with other parts before it, if no file of the batch defines the name. `covered` is the
+    number of occurrences by path that the answer covers. `implicit` is the evidence of uses without the whole name, if
+    there are no other uses.
     """
 
     definitions: list[JsonRecord]
     uses: list[SymbolUse]
     others: Mapping[str, int] = {}
     covered: Mapping[bytes, int] = {}
+    implicit: tuple[Evidence, ...] = ()
 
     @property
     def other_chains(self) -> int:
@@ -119,18 +123,27 @@ def search_uses(
         if not definitions and role != "string" and not ends_with_name(use.use.target, name):
             others["other_chains"] += not roles or role in roles
         elif role == "string" or (roles and role not in roles):
-            others[role] += role != "definition"
+            is_own = role == "string" and last_name(use.use.scope) == last
+            others[role] += role != "definition" and not is_own
         elif is_exact and use.certainty != "exact":
             others["uncertain"] += 1
         else:
             uses.append(use)
     search.overridden, search.is_open = {}, False
-    others["misplaced"] = search.misplaced
-    others["outer"] = search.outer
-    others["implicit"] = sum(map(search.is_called_implicitly, definitions))
+    others |= {"misplaced": search.misplaced, "outer": search.outer, "unbound": search.unbound}
+    is_empty = all(use.use.role == "definition" for use in uses)
+    implicit = search.implicit_uses(definitions) if is_empty else ()
     uses.sort(key=lambda use: (use.path, use.use.line, use.use.column))
     covered = search.covered(("definition", "import", *(roles or ("call", "reference"))))
-    return SymbolUses(definitions=definitions, uses=uses, others=+others, covered=covered)
+    return SymbolUses(definitions=definitions, uses=uses, others=+others, covered=covered, implicit=implicit)
+
+
+def count_renamed_uses(question: BatchQuery, name: str) -> int:
+    """Return the number of uses of a definition in files that give another name to it. Raises StoreCorrupt."""
+    is_known = "symbols" in question.records.task_names
+    definitions = find_definitions_only(question, name)[0] if is_known else []
+    uses = UseSearch(question).uses(name, symbol_keys(definitions), 1) if definitions else ()
+    return sum(use.use.role in ("call", "reference") and last_name(use.use.target) != name for use in uses)
 
 
 def uses_answer(
@@ -155,7 +168,7 @@ def uses_answer(
         word=searched_word(last_name_component(name)),
         noun=noun,
         is_known=bool(found.definitions or found.uses or found.others),
-        evidence=(*evidence, *use_evidence(name, found.others, kind)),
+        evidence=(*evidence, *found.implicit, *use_evidence(name, found.others, kind)),
         covered=found.covered,
         is_wanted=PathFilter(path).matches,
     )
@@ -198,11 +211,12 @@ class UseSearch:
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
     - `misplaced`: the number of uses of names that seem to be imported from outside of the project, but from a module
       like that of a symbol.
+    - `unbound`: the number of files that import a module with a default export late, without a name for the export.
     """
 
     def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
         self.missing: list[bytes] = []
-        self.unfollowed = self.misplaced = self.outer = 0
+        self.unfollowed = self.misplaced = self.outer = self.unbound = 0
         self.question = question
         self.overridden: Mapping[SymbolKey, str] = {}
         self.is_open = False
@@ -222,12 +236,11 @@ class UseSearch:
         needed = records.plan.needed_for(_DEPENDENCIES_TASK if _DEPENDENCIES_TASK in records.task_names else "symbols")
         return msgspec.structs.replace(tasks_completeness(records, needed), lost=len(self.missing))
 
-    def is_called_implicitly(self, definition: JsonRecord) -> bool:
-        """Return whether a definition is called without its name, for example by an operator."""
-        if definition["symbol_type"] not in ("constructor", "function", "method"):
-            return False
-        language = self._uses.language_of(os.fsdecode(path_bytes(definition)))
-        return is_called_implicitly(language, str(definition["name"]), is_member=bool(definition.get("scope")))
+    def implicit_uses(self, definitions: Sequence[JsonRecord]) -> tuple[Evidence, ...]:
+        """Return the evidence that code uses one of some definitions without its whole name."""
+        names = sorted({str(definition["name"]) for definition in definitions})
+        joined = [evidence for name in names for evidence in find_joined_names(self._records, name)]
+        return (*implicit_callers(self._records, self._uses, definitions), *joined)
 
     def covered(self, roles: Collection[str]) -> Mapping[bytes, int]:
         """Return the number of occurrences in some roles of the name that was searched first, by path."""
@@ -267,10 +280,17 @@ class UseSearch:
 
     def _may_lead_to(self, path: bytes, symbols: Collection[SymbolKey]) -> bool:
         """Return whether an import of a file leads to no file, but names a module like that of one of the symbols."""
-        links = [edge for edge in self._links_of(os.fsdecode(path)) if edge.resolution == "external"]
-        directory = os.fsdecode(path).split("/")[:-1]
-        files = {file_names(file, is_unique=False) for file, _ in symbols}
-        return any(names_file(edge.target.strip("."), names, directory) for edge in links for names in files)
+        file = os.fsdecode(path)
+        targets = [edge.target.strip(".") for edge in self._links_of(file) if edge.resolution == "external"]
+        names = [file_names(symbol[0], is_unique=False) for symbol in symbols]
+        if any(names_file(target, own, file.split("/")[:-1]) for target in targets for own in names):
+            return True
+        modules = {
+            (own.directories[-1] if own.is_directory else own.stem, symbol[1])
+            for own, symbol in zip(names, symbols, strict=True)
+        }
+        has_roots = language_family(self._uses.language_of(file)) in _FAMILIES_WITH_ROOTS
+        return has_roots and any(is_named_module(target, *module) for target in targets for module in modules)
 
     def may_be_called_outside(self, methods: Sequence[JsonRecord]) -> bool:
         """Return whether a value of a type outside of the project can have one of some methods.
@@ -321,8 +341,10 @@ class UseSearch:
             sources = sorted({edge.source for target in pending for edge in importers.get(target, ())} - known)
             known.update(sources)
             pending = []
+            deferred = {edge.source for edges in importers.values() for edge in edges if edge.deferred}
             for source in sources:
                 names = self._uses.imported_names(source, symbols)
+                self.unbound += not names and source in deferred
                 yield from filter(None, names)
                 if "" in names:  # The file exports the symbol without a fixed name, too.
                     pending.append(source)

@@ -95,7 +95,7 @@ def use_evidence(name: str, others: Mapping[str, int], listed: str) -> Iterator[
     for role, count in others.items():
         match role:
             case "string":
-                text = count_text(count, "string consists of it", "strings consist of it")
+                text = count_text(count, "string names it", "strings name it")
                 yield Evidence(kind="string", count=count, text=text, command=_references_command(word, role))
             case "uncertain":
                 text = count_text(count, "use is not certain", "uses are not certain")
@@ -117,8 +117,15 @@ def use_evidence(name: str, others: Mapping[str, int], listed: str) -> Iterator[
                     f"calls of {word} of values from outside the project may call it",
                 )
                 yield Evidence(kind="unresolved", count=count, text=text, command=_references_command(word))
-            case "implicit":
-                yield Evidence(kind="implicit", count=count, text=f"code calls {word} without its name")
+            case "renamed":
+                text = count_text(count, "use under another name", "uses under other names")
+                command = shlex.join(["codebatch", "impact", name])
+                yield Evidence(kind="reference", count=count, text=text, command=command)
+            case "unbound":
+                text = count_text(
+                    count, "file imports its module without a name", "files import its module without a name"
+                )
+                yield Evidence(kind="import", count=count, text=text)
             case "unfollowed":
                 text = count_text(count, "use by name was not followed", "uses by name were not followed")
                 command = shlex.join(["codebatch", "impact", name])

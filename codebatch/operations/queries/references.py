@@ -38,14 +38,15 @@ def find_references(
     question: BatchQuery,
     name: str,
     *,
+    count_renamed: Callable[[BatchQuery, str], int] = lambda _, __: 0,
     roles: Collection[str] = (),
     path: PathPatterns = "",
     progress: SearchProgress = ignore_progress,
 ) -> Answer[list[JsonRecord]]:
     """Return every occurrence of a name in files that match `path`, by default in all roles but `string`.
 
-    Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or
-    StoreCorrupt.
+    Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `count_renamed` counts uses under
+    other names. Raises InvalidInput or StoreCorrupt.
     """
     if not name or any(character.isspace() for character in name):
         raise InvalidInput(f"{name!r} is not an identifier", hint="give one identifier without spaces")
@@ -64,20 +65,27 @@ def find_references(
     matches = WordMatches([], [])
     every = list(_iter_references(question, name, is_wanted, matches, progress))
     rows = [row for row in every if row["role"] in (roles or _DEFAULT_ROLES)]
-    others = Counter(str(row["role"]) for row in every if row["role"] not in ("definition", *(roles or _DEFAULT_ROLES)))
+    others = Counter(
+        str(row["role"])
+        for row in every
+        if row["role"] not in ("definition", *(roles or _DEFAULT_ROLES))
+        and (row["role"] != "string" or last_name(row["scope"]) != name)  # A definition with its own name as a text.
+    )
+    is_empty = not rows or (all(row["role"] == "definition" for row in rows) and "definition" not in roles)
+    if is_empty and every:
+        others["renamed"] = count_renamed(question, name)
     search = NameSearch(
         name=name,
         word=searched_word(name),
         is_known=bool(every),
-        evidence=tuple(use_evidence(name, others, " or ".join(roles) or "reference")),
+        evidence=tuple(use_evidence(name, +others, " or ".join(roles) or "reference")),
         covered=Counter(path_bytes(row) for row in every if row["role"] != "string"),
         is_wanted=is_wanted,
         matches=matches,
     )
     files = question.batch.about.items
     completeness = Completeness(planned=files, done=files, lost=len(matches.missing))
-    is_empty = all(row["role"] == "definition" for row in rows) and "definition" not in roles
-    return name_answer(question, rows, completeness, search, is_empty=is_empty or not rows)
+    return name_answer(question, rows, completeness, search, is_empty=is_empty)
 
 
 def _iter_references(

@@ -15,7 +15,8 @@ _METHODS: Mapping[str, re.Pattern[str]] = {
         "cpp": r"operator.*|~.*|begin|end",
         "csharp": "Main|Dispose|DisposeAsync|ToString|Equals|GetHashCode|GetEnumerator|MoveNext|Deconstruct|CompareTo"
         "|Add",
-        "go": "String|Error",
+        "go": r"String|Error|ServeHTTP|RoundTrip|(?:Unm|M)arshal\w+|Len|Less|Swap|Read|Write|Close|Scan|Value|Format"
+        "|Unwrap|Is|As",
         "java": f"{_JVM_METHODS}|readObject|writeObject|readResolve|writeReplace",
         "javascript": "constructor|toString|valueOf|toJSON|then",
         "kotlin": f"{_JVM_METHODS}|constructor|invoke|get|set|plus|minus|times|div|rem|rangeTo|rangeUntil|contains|inc"

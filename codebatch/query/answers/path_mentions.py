@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -222,6 +223,14 @@ def names_file(
         has_directory = names.is_directory and _ends_with(names.directories, parts)
         return (len(parts) > 1 and (has_name or has_directory)) or (is_loaded and has_name and not is_relative)
     return _names_module(parts[0].strip("."), names, is_loaded=is_loaded or (bool(attribute) and is_quoted))
+
+
+def is_named_module(target: str, module: str, member: str) -> bool:
+    """Return whether an import ends with the name of a module, or of a member of this module, after other names."""
+    components = re.sub(r"\.[cm]?[jt]sx?\Z", "", target).replace("/", ".").split(".")
+    if components[0] in sys.stdlib_module_names:
+        return False
+    return components[-1] == module or components[-2:] == [module, member]
 
 
 def _names_module(dotted: str, names: FileNames, *, is_loaded: bool) -> bool:

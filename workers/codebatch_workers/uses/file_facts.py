@@ -316,11 +316,15 @@ class SourceFacts:
 
     def offset(self, symbol: Symbol) -> int:
         """Return the offset of the name of a symbol."""
-        start = self.file.line_starts[symbol.line - 1]
+        return self.offset_at(symbol.line, symbol.column)
+
+    def offset_at(self, line: int, column: int) -> int:
+        """Return the offset of a place in the file."""
+        start = self.file.line_starts[line - 1]
         if self.file.is_ascii:
-            return start + symbol.column - 1
-        line = self.file.utf8[start : start + 4 * symbol.column].decode("utf-8", "ignore")
-        return start + len(line[: symbol.column - 1].encode())
+            return start + column - 1
+        text = self.file.utf8[start : start + 4 * column].decode("utf-8", "ignore")
+        return start + len(text[: column - 1].encode())
 
 
 def _is_first_of_pair(node: Node, parent: Node) -> bool:

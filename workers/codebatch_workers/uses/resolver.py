@@ -140,8 +140,8 @@ class UseResolver(NameMeanings):
         if not facts.is_resolved:
             return UNKNOWN
         self._values.begin_use()
-        found: list[Meaning] = []
-        for imported in facts.imports:
+        found: list[Meaning] = list(self._rust_uses.follow_imports(facts, name, line))
+        for imported in facts.imports if facts.language != "rust" else ():
             last = imported.member or name_components(imported.target)[-1]
             if imported.line == line and name in (imported.local, last):
                 found.extend(self._follow(facts, imported, 0))

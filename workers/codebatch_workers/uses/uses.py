@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved, SourceReader
 from codebatch.model.record import Edge
 from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE
+from codebatch_workers.symbols.marks import find_marks
 from codebatch_workers.symbols.occurrences.references import find_occurrences, may_contain_name
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
@@ -82,6 +83,11 @@ class SnapshotUses:
         """Return the language of a file, or an empty text if its content is missing."""
         facts = self._facts_of(path)
         return "" if facts is None else facts.language
+
+    def marks_at(self, path: str, line: int, column: int) -> list[str]:
+        """Return the decorators, annotations and attributes with which other code can call a definition."""
+        facts = self._facts_of(path)
+        return [] if facts is None else list(find_marks(facts.file, facts.offset_at(line, column)))
 
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""

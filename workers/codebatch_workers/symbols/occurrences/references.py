@@ -52,7 +52,7 @@ def find_references(
 ) -> Iterator[dict[str, JsonValue]]:
     """Yield each occurrence of a name in text order, with its range, role and scope.
 
-    `role` is `definition`, `import`, `call`, `reference`, or `string` for a literal that consists of the name
+    `role` is `definition`, `import`, `call`, `reference`, or `string` for a literal that names it
     (named_strings.py). A file without a tree has no occurrences. `calls` are the
     recorded calls of the name, as in `call_references` (calls.py). If `calls` are given, most files need not be parsed.
     """

@@ -23,7 +23,6 @@ from codebatch_workers.uses.languages import CLASS_TYPES, FUNCTION_TYPES, LINK_C
 
 _STEPS_MAX = 12
 """Maximum number of modules, `use` declarations and types that are followed for one name."""
-
 _ROOT_STEMS = frozenset({"lib", "main"})
 _FIRST_MODULES = frozenset({"crate", "self", "super"})
 _PATH_NODES = frozenset({"scoped_identifier", "scoped_type_identifier"})
@@ -78,6 +77,12 @@ class RustUses:
         }
         certainty = found.certainty if len(definitions) == 1 else "name"
         return Resolved(certainty, tuple(sorted(definitions))) if definitions else UNKNOWN
+
+    def follow_imports(self, facts: SourceFacts, name: str, line: int) -> Iterator[Meaning]:
+        """Yield what the `use` declarations in a line that end with a name, or bind it, refer to."""
+        for imported in self._imports_of(facts) if facts.language == "rust" else ():
+            if imported.line == line and name in (imported.local, imported.target.rpartition("::")[2]):
+                yield from filter(None, [self._follow(facts, imported, 0)])
 
     def _find_chain(self, facts: SourceFacts, chain: _RustChain, scope: str) -> Meaning | None:
         first = chain.path[0]
@@ -182,8 +187,9 @@ class RustUses:
 
     def _find_bound(self, facts: SourceFacts, module: str, name: str, steps: int) -> Meaning | None:
         imports = [one for one in self._imports_of(facts) if one.scope == module]
-        named = [one for one in imports if one.local == name]
         symbols = facts.symbols_named(f"{module}::{name}" if module else name)
+        # `use a::{self}` can import a module of the same scope.
+        named = [one for one in imports if one.local == name and not (one.target == name and _is_module(symbols))]
         own = tuple(symbol for symbol in symbols if not (named and symbol.symbol_type == "module"))
         found = [self._follow(facts, one, steps) for one in named]
         if own:

@@ -1,0 +1,54 @@
+"""Callers of a definition that do not name it: the language, test runners, decorators, bases outside of the batch."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from codebatch.operations.names.overridden_methods import find_unknown_bases
+from codebatch.plugins.worker_services import ProjectUses
+from codebatch.query.answers.implicit_calls import is_called_implicitly
+from codebatch.query.answers.search_coverage import Evidence
+from codebatch.query.answers.test_names import is_test_file
+from codebatch.query.fields import JsonRecord
+from codebatch.query.filters.filters import path_bytes
+from codebatch.query.sources.records import BatchRecords
+
+_FUNCTION_TYPES = frozenset({"constructor", "function", "method"})
+_TEST_NAME = re.compile(r"(?:test|Test|Benchmark|Fuzz|Example|pytest_|setUp|tearDown|setup_|teardown_)\w*")
+_RUST_TRAIT = "impl "
+_CALLERS_SHOWN = 3
+
+
+def implicit_callers(
+    records: BatchRecords, uses: ProjectUses, definitions: Sequence[JsonRecord]
+) -> tuple[Evidence, ...]:
+    """Return the evidence that code calls one of some definitions without its name. Raises StoreCorrupt."""
+    callers = [caller for definition in definitions for caller in _callers(records, uses, definition)]
+    if not callers:
+        return ()
+    shown = list(dict.fromkeys(callers))[:_CALLERS_SHOWN]
+    text = f"{' or '.join(shown)} can call {definitions[0]['name']} without its name"
+    return (Evidence(kind="implicit", count=len(callers), text=text),)
+
+
+def _callers(records: BatchRecords, uses: ProjectUses, definition: JsonRecord) -> Iterator[str]:
+    path, name = path_bytes(definition), str(definition["name"])
+    file, line, column = os.fsdecode(path), definition["line"], definition["column"]
+    assert isinstance(line, int)
+    assert isinstance(column, int)
+    language = uses.language_of(file)
+    if definition["symbol_type"] in _FUNCTION_TYPES:
+        if is_called_implicitly(language, name, is_member=bool(definition.get("scope"))):
+            yield "code"
+        if is_test_file(path) and _TEST_NAME.match(name):
+            yield "a test runner"
+    marks = uses.marks_at(file, line, column)
+    yield from (mark for mark in marks if not mark.startswith(_RUST_TRAIT))
+    if definition.get("visibility") == "private" and language != "rust":
+        return
+    # In Rust, the methods of one `impl` belong to one trait.
+    traits = {mark.removeprefix(_RUST_TRAIT).partition("<")[0].rpartition("::")[2] for mark in marks}
+    bases = find_unknown_bases(records, definition)
+    yield from (base for base in bases if language != "rust" or base in traits)

@@ -1,0 +1,57 @@
+"""Names that a program joins at run time: `getattr(x, "do_" + y)`, `` this[`on${x}`] ``, and `do_##x` in a C macro."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codebatch.errors import ObjectMissing
+from codebatch.model.entry import display_path
+from codebatch.model.text.quantities import count_text
+from codebatch.query.answers.search_coverage import Evidence
+from codebatch.query.sources.records import BatchRecords
+
+_PARTS_MAX = 8
+_PART_CHARACTERS_MIN = 3
+_FILES_READ_MAX = 300
+_PLACES_SHOWN = 10
+_BOUNDARY = re.compile(r"(?<=[A-Za-z0-9]_)(?=[A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z])")
+# The text around a part at the beginning of a name: quotes and an operator, or a placeholder.
+_BEGINNING = rb"[\"'`:]%b(?:[\"'`]\s*(?:\+|\.\s*[\w$]|\.\.|<>|~|&)|\$|#?\{|\\\(|%%[sdv])|\b%b\s*##"
+_END = rb"(?:(?:\+|\w\s*\.|\.\.|<>|~|&)\s*[\"'`]|[})]|%%[sdv]|##\s*)%b\b"
+
+
+def find_joined_names(records: BatchRecords, name: str) -> tuple[Evidence, ...]:
+    """Return the evidence of texts that a program joins with others to names like this one. Raises StoreCorrupt."""
+    places = [place for part, pattern in _parts(name) for place in _find(records, part, pattern)]
+    if not places:
+        return ()
+    text = count_text(
+        len(places), "text that is joined to names can give it", "texts that are joined to names can give it"
+    )
+    return (Evidence(kind="string", count=len(places), text=text, places=tuple(places[:_PLACES_SHOWN])),)
+
+
+def _parts(name: str) -> Iterator[tuple[str, re.Pattern[bytes]]]:
+    """Yield the beginnings and ends of a name at the boundaries of its words, with patterns of their uses."""
+    boundaries = [match.start() for match in _BOUNDARY.finditer(name)][: _PARTS_MAX // 2]
+    for boundary in boundaries:
+        beginning, end = name[:boundary], name[boundary - (name[boundary - 1] == "_") :]
+        if len(beginning.strip("_")) >= _PART_CHARACTERS_MIN - 1:
+            encoded = re.escape(beginning.encode())
+            yield beginning, re.compile(_BEGINNING % (encoded, encoded))
+        if len(end.strip("_")) >= _PART_CHARACTERS_MIN:
+            yield end, re.compile(_END % re.escape(end.encode()))
+
+
+def _find(records: BatchRecords, part: str, pattern: re.Pattern[bytes]) -> Iterator[str]:
+    for number, (_, entry) in enumerate(records.items_with_name(part)):
+        if number == _FILES_READ_MAX:
+            return
+        try:
+            content = records.read_object(entry)
+        except ObjectMissing:
+            continue
+        for match in pattern.finditer(content):
+            line = content.count(b"\n", 0, match.start()) + 1
+            yield f"{display_path(entry.path)}:{line}"
