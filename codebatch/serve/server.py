@@ -159,7 +159,7 @@ async def _serve(server: _Server, sockets: list[socket.socket], app: LiveApp, an
         loop.call_later(_SHUTDOWN_SECONDS, end)
 
     def end() -> None:
-        server.force_exit = True
+        server.should_exit = server.force_exit = True
         for connection in list(server.server_state.connections):
             connection.transport.abort()
 

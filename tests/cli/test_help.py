@@ -17,8 +17,8 @@ from codebatch.cli.framework.commands import command_summary
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.cli.output.markdown import HELP_TOPICS
 from codebatch.errors import CodebatchError
+from tests.cli.terminal import on_a_terminal
 from tests.support.command_line import CommandLine
-from tests.support.terminal import on_a_terminal
 
 from .conftest import Ran
 

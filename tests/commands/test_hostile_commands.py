@@ -32,6 +32,18 @@ def run_command(place: Place) -> tuple[str, str | None, int | None]:
     return outcome.type, outcome.reason, outcome.exit_status
 
 
+def run_until_it_is_on(
+    directory: Path, script: str, **keys: object
+) -> tuple[Place, tuple[str, str | None, int | None]]:
+    """Run a script with longer and longer time limits, until it prints `on` in time. Return its batch and outcome."""
+    for seconds in (0.3, 3.0, 30.0, 300.0):
+        place = make_place(directory / f"{seconds}", command(script, timeout_seconds=seconds, **keys))
+        end = run_command(place)
+        if place.log().startswith(b"on\n"):
+            return place, end
+    raise AssertionError("the script does not begin")
+
+
 @pytest.mark.parametrize("directory", ["${CODEBATCH_QUESTION%/*}", "${CODEBATCH_QUESTION%/*/*}"])
 def test_attempt_that_removes_its_directory_affects_no_other_attempt(tmp_path: Path, directory: str) -> None:
     """The next attempt has a directory of its own with all files that its environment names."""
@@ -60,10 +72,10 @@ def test_time_limit_ends_a_command(tmp_path: Path) -> None:
 
 
 def test_silence_limit_ends_a_command_and_output_extends_it(tmp_path: Path) -> None:
-    script = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done; sleep 1000"
-    place = make_place(tmp_path, command(script, stall_seconds=0.9))
+    script = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; sleep 1000"
+    place = make_place(tmp_path, command(script, stall_seconds=2.5))
     assert run_command(place) == ("failed", "stall", -signal.SIGTERM)
-    assert place.log() == b"1\n2\n3\n4\n5\n6\n"
+    assert place.log() == b"1\n2\n3\n4\n5\n6\n7\n8\n"
 
 
 def test_memory_limit_ends_a_command(tmp_path: Path) -> None:
@@ -84,15 +96,16 @@ def test_peak_memory_of_a_short_command_is_known(tmp_path: Path) -> None:
 
 
 def test_command_that_ignores_term_is_killed_after_its_grace(tmp_path: Path) -> None:
-    script = "trap '' TERM; while :; do sleep 0.05; done"
-    place = make_place(tmp_path, command(script, timeout_seconds=0.2, grace_seconds=0.3))
-    assert run_command(place) == ("failed", "timeout", -signal.SIGKILL)
+    script = "trap '' TERM; echo on; while :; do sleep 0.05; done"
+    place, end = run_until_it_is_on(tmp_path, script, grace_seconds=0.3)
+    assert end == ("failed", "timeout", -signal.SIGKILL)
+    assert place.log() == b"on\n"
 
 
 def test_command_may_clean_up_within_its_grace(tmp_path: Path) -> None:
     script = "(trap 'sleep 0.4; echo cleaned' TERM; echo on; sleep 1000 & wait)"
-    place = make_place(tmp_path, command(script, timeout_seconds=0.3))
-    assert run_command(place)[:2] == ("failed", "timeout")
+    place, end = run_until_it_is_on(tmp_path, script)
+    assert end[:2] == ("failed", "timeout")
     assert place.log() == b"on\ncleaned\n", "a process of the command got no time to clean up after its shell ended"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -27,9 +26,7 @@ def test_output_is_complete_although_the_program_is_slow(size: int) -> None:
 
 
 def test_orphaned_child_with_open_pipes_does_not_delay_the_end() -> None:
-    began = time.monotonic()
-    assert _filter("sleep 60 & echo done") == b"done\n"
-    assert time.monotonic() - began < 20
+    assert _filter("sleep 100000 & echo done") == b"done\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds processes that left their session")

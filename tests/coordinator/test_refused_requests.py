@@ -54,10 +54,8 @@ def test_run_ends_after_its_commands_if_an_automatic_answer_cannot_be_written(tm
 def test_commands_are_stopped_although_the_request_for_it_cannot_be_written(tmp_path: Path) -> None:
     commands = {
         A: "until test -e pid; do sleep 0.1; done; exit 1",
-        B: "echo $$ >pid.new; mv pid.new pid; exec sleep 60",
+        B: "echo $$ >pid.new; mv pid.new pid; exec sleep 100000",
     }
-    began = time.monotonic()
     _run_refused(tmp_path, commands, on_failure="stop", halt="now")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
-    assert time.monotonic() - began < 50

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -174,9 +173,7 @@ def test_a_run_ends_after_the_death_of_the_scheduler(
     process = work.start_run(cluster.url, *_tls_words(certificates))
     work.wait_for_results(process)
     cluster.scheduler.kill()
-    killed = time.monotonic()
     ended = work.line.finish(process, status=3)
-    assert time.monotonic() - killed < 60
     assert ended.error["code"] == "environment_broken"
     assert ended.error["hint"] == "results that arrived are kept; to continue, run the same command without --on"
     cluster.end()
@@ -213,10 +210,8 @@ def test_clients_without_a_valid_certificate_write_nothing(
         (_tls_words(foreign), "the certificate of the scheduler"),
         (authority + _tls_words(foreign)[2:], "refused the client certificate"),
     ]:
-        started = time.monotonic()
         process = work.start_run(cluster.url, *words)
         assert message in work.line.finish(process, status=2).error["message"]
-        assert time.monotonic() - started < 15
         assert not work.store.exists()
 
 

@@ -22,7 +22,7 @@ from tests.engines.calls import MALICIOUS, Malicious, fail, note_start_and_wait,
 from tests.engines.certificates import CertificateFiles
 from tests.engines.dask_cluster import DaskCluster
 from tests.engines.test_opening import refused
-from tests.engines.waiting import wait_for_slots, wait_until
+from tests.engines.waiting import call_until_a_process_replies, wait_for_slots, wait_until
 
 dask_config = pytest.importorskip("dask.config", reason="DASK IS NOT TESTED: pip install 'codebatch[dask]'")
 distributed = pytest.importorskip("distributed", reason="DASK IS NOT TESTED: pip install 'codebatch[dask]'")
@@ -120,8 +120,8 @@ def test_each_worker_replies_under_its_address(engine: Engine) -> None:
     assert {reply.error for reply in engine.call_everywhere(fail, b"no", 30)} == {"ValueError: no"}
     assert replies[0].answer is not None
     pid = replies[0].answer.partition(b" ")[2]
-    first, second = engine.call_everywhere(sleep_if_named, pid, 10)
-    assert (first.process, first.answer, first.error) == (replies[0].process, None, "no reply within 10 s")
+    seconds, (first, second) = call_until_a_process_replies(engine, sleep_if_named, pid)
+    assert (first.process, first.answer, first.error) == (replies[0].process, None, f"no reply within {seconds} s")
     assert (second.process, second.answer, second.error) == (replies[1].process, pid, "")
 
 
@@ -178,10 +178,8 @@ def test_clients_without_a_valid_certificate_are_refused(
             "--tls-cert FILE --tls-key FILE",
         ),
     ]:
-        start = time.monotonic()
         with refused(message, hint):
             open_engine(cluster.url, options)
-        assert time.monotonic() - start < 60
 
 
 def test_a_scheduler_without_tls_is_used_only_by_its_own_protocol(
@@ -220,24 +218,20 @@ def test_futures_end_when_the_scheduler_is_killed(certificates: CertificateFiles
         with pytest.raises(ConnectionError):
             engine.executor.submit(process_id, b"")
         assert (engine.slots(), engine.call_everywhere(process_id, b"", 1)) == (0, [])
-        _close_quickly(engine)
+        _close(engine)
 
 
 def test_a_scheduler_that_does_not_answer_counts_as_dead(certificates: CertificateFiles, tmp_path: Path) -> None:
     with DaskCluster(tmp_path, *certificates.arguments) as cluster:
         engine = open_engine(cluster.url, certificates.options)
         cluster.scheduler.send_signal(signal.SIGSTOP)
-        start = time.monotonic()
         assert not engine.is_alive()
-        assert time.monotonic() - start < 30
         cluster.scheduler.send_signal(signal.SIGCONT)
         wait_until(engine.is_alive)
         cluster.scheduler.send_signal(signal.SIGSTOP)
         call = engine.executor.submit(process_id, b"")
-        start = time.monotonic()
         assert call.cancel()
-        assert time.monotonic() - start < 20
-        _close_quickly(engine)
+        _close(engine)
 
 
 def test_a_call_whose_worker_was_killed_is_executed_by_another_or_ends(
@@ -294,8 +288,6 @@ class FlakyClient:
         return Future()
 
 
-def _close_quickly(engine: Engine) -> None:
-    start = time.monotonic()
+def _close(engine: Engine) -> None:
     engine.close()
-    assert time.monotonic() - start < 60
     gc.collect()  # The warnings about sockets of Dask appear in this test, not in another module.

@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -164,9 +163,7 @@ def test_futures_end_when_the_interchange_is_killed(engine: Engine, tmp_path: Pa
     assert isinstance(call.exception(120), ConnectionError)
     assert isinstance(engine.executor.submit(process_id, b"").exception(120), ConnectionError)
     assert engine.slots() == 0
-    start = time.monotonic()
     engine.close()
-    assert time.monotonic() - start < 60
     (started,) = tmp_path.glob("started-*")
     wait_until(lambda: not process_is_running(int(started.name.partition("-")[2])))
 

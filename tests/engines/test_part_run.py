@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -222,11 +221,9 @@ def test_the_death_of_the_process_that_imports_a_task_is_no_refusal(project: _Pr
 
 def test_a_part_ends_at_its_time_limit(tmp_path: Path) -> None:
     project = _Project(tmp_path / "tree", ["hang.py"])
-    limits = CapsuleLimits(file_seconds=100.0, memory_bytes=None)
-    began = time.monotonic()
+    limits = CapsuleLimits(file_seconds=100_000.0, memory_bytes=None)
     with pytest.raises(PartFailed, match="did not end within 2 s"):
         run_part(project.capsule(seconds_max=2.0, limits=limits))
-    assert time.monotonic() - began < 30
 
 
 def test_processes_end_with_the_process_of_the_engine(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,10 +116,8 @@ def test_attributes_files_that_settings_name_are_not_read(tree: Path) -> None:
 def test_fifo_as_attributes_file_times_out(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tree / "sub" / ".gitattributes")
     monkeypatch.setattr("codebatch.git.checkout._STATUS_SECONDS", 0.5)
-    began = time.monotonic()
     with pytest.raises(GitTimedOut):
         _is_clean(tree)
-    assert time.monotonic() - began < 30, "the time limit did not end the wait for git"
 
 
 def test_git_memory_is_limited_for_endless_attributes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.operations.project.stores import open_store
+from codebatch.store.batches.batch_directory import open_batch
 from tests.serve.event_files import EventFiles
 from tests.serve.server_process import ServerProcess, serve
 from tests.serve.serving import Client, LiveStore, make_live_store, serve_store
+from tests.serve.watching import Stream
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +48,13 @@ def files(live_store: LiveStore, tmp_path: Path) -> tuple[LiveStore, EventFiles]
     files = EventFiles(store.batch_root())
     files.clear()
     return store, files
+
+
+@pytest.fixture(scope="module")
+def stream(live_store: LiveStore, tmp_path_factory: pytest.TempPathFactory) -> Stream:
+    """A copy of a batch, without events."""
+    copied = live_store.copy(tmp_path_factory.mktemp("stream"))
+    store = open_store(copied.root)
+    made = Stream(store, open_batch(store, copied.work))
+    made.files.clear()
+    return made

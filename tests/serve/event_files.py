@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from codebatch.model.work.event import BatchPaused, EventCursor, cursor_text, pa
 from codebatch.store import layout
 from codebatch.store.work.events import EventReader
 from codebatch.system.files.files import RealFiles
-from codebatch.work.control.follow import POLL_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +65,3 @@ file_steps = st.one_of(
     st.tuples(st.just("read"), st.none(), st.none()),
 )
 """A change of the file of a coordinator: the kind of change, the number of the coordinator, and an amount or bytes."""
-
-
-async def let_cut_be_noticed(done: list[str], kind: str) -> None:
-    """Wait before a write after a cut: a watcher notices a cut only while the file is shorter than before."""
-    if kind == "write" and not {"cut", "remove"}.isdisjoint(done):
-        await asyncio.sleep(3 * POLL_SECONDS)
-        done.clear()
-    done.append(kind)

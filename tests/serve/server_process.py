@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,14 +88,13 @@ class ServerProcess:
         self.process.kill()
         self.process.communicate()
 
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[float, bytes]:
-        """Send a signal, and wait for the end. Return the seconds that it took, and standard error."""
-        began = time.monotonic()
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> bytes:
+        """Send a signal, and wait for the end. Return standard error."""
         self.process.send_signal(number)
         stdout, stderr = self.process.communicate(timeout=PATIENCE_SECONDS)
         assert stdout == b""
         assert self.token.encode() not in stderr
-        return time.monotonic() - began, stderr
+        return stderr
 
 
 @contextmanager
@@ -106,7 +104,7 @@ def serve(store: Path, *options: str, port: int = 0, prefix: tuple[str, ...] = (
     try:
         yield server
         assert server.process.poll() is None
-        _, stderr = server.stop()
+        stderr = server.stop()
         assert json.loads(stderr)["error"]["message"] == "stopped by SIGTERM"
     finally:
         if server.process.poll() is None:

@@ -400,21 +400,3 @@ def test_removed_store_is_reported(own_store: LiveStore) -> None:
         for rest, query in WORK_READS:
             assert client.get(own_store.path(rest), **query).status == 404
         assert client.get("/").status == 200
-
-
-# Watchers
-
-
-def test_watcher_ends_after_its_last_client(live_store: LiveStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped: list[str] = []
-    monkeypatch.setattr(watcher, "LINGER_SECONDS", 1.5)
-    monkeypatch.setattr(watcher.BatchWatcher, "stop", lambda self: stopped.append(self.batch.id))
-    with serve_store(live_store.root) as client:
-        began = time.monotonic()
-        while time.monotonic() < began + 3.0:
-            client.get(live_store.path())
-            assert not stopped, "a client that comes back in time finds the same watcher"
-        while not stopped:
-            assert time.monotonic() < began + 30.0
-            client.get("/api/v1/session")
-    assert stopped == [live_store.work]

@@ -8,8 +8,6 @@ import os
 import random
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -20,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from codebatch.serve.app import SOCKETS_MAX
-from codebatch.serve.server import CONNECTIONS_MAX, REQUEST_SECONDS_MAX
+from codebatch.serve.server import CONNECTIONS_MAX
 from codebatch.serve.socket_stream import BEHIND_EVENTS_MAX
 from codebatch.serve.watcher import FRAME_EVENTS_MAX
 from tests.serve.event_files import EventFiles
@@ -171,37 +169,16 @@ def test_client_that_stops_reading_is_told_and_catches_up(files: tuple[LiveStore
         assert before < 250_000_000
 
 
-_REPLAY = """
-import asyncio, json, os, sys
-import websockets
-async def replay(url, origin, token, last):
-    async with websockets.connect(url, origin=origin, subprotocols=["codebatch", "codebatch." + token], max_size=None,
-                                  open_timeout=30) as socket:
-        while not (await socket.recv()).endswith('"cursor":"%s"}' % last):
-            pass
-async def main(url, origin, last):
-    await asyncio.gather(*(replay(url, origin, os.environ["TOKEN"], last) for _ in range(20)))
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
 def test_new_client_is_served_while_others_replay(files: tuple[LiveStore, EventFiles]) -> None:
+    """The others read only after it, so the server has not sent all events to them."""
     store, event_files = files
     event_files.write(1, 1, 30_000)
-    with serve(store.root) as server:
-        url = f"ws://127.0.0.1:{server.port}/ws/batch/{store.work}"
-        replaying = subprocess.Popen(
-            [sys.executable, "-c", _REPLAY, url, server.origin, f"{store.work}:1.30000"],
-            env={**os.environ, "TOKEN": server.token, "no_proxy": "*"},
-        )
-        slowest = 0.0
-        while replaying.poll() is None:
-            began = time.monotonic()
-            with server.connect(store.work, f"{store.work}:1.29999") as client:
-                assert frame_of(client)["cursor"] == f"{store.work}:1.30000"
-            slowest = max(slowest, time.monotonic() - began)
-        assert replaying.returncode == 0
-        assert slowest < 3.0, "1 s on a machine that does nothing else"
+    with serve(store.root) as server, contextlib.ExitStack() as opened:
+        replaying = [opened.enter_context(server.connect(store.work, max_queue=1)) for _ in range(20)]
+        with server.connect(store.work, f"{store.work}:1.29999") as client:
+            assert frame_of(client)["cursor"] == f"{store.work}:1.30000"
+        for other in replaying:
+            assert frame_of(other)["events"][0]["cursor"] == f"{store.work}:1.1"
 
 
 def test_batch_that_is_removed_closes_its_sockets(live_store: LiveStore, tmp_path: Path) -> None:
@@ -336,15 +313,12 @@ def test_connections_without_a_request_do_not_shut_out_others(live_store: LiveSt
         for _ in range(CONNECTIONS_MAX + 50):
             idle.append(server.open_socket())
             idle[-1].sendall(start)
-        began = time.monotonic()
-        assert server.get("/api/v1/session", 5.0)[0] == 200
-        assert time.monotonic() - began < 2.0
+        assert server.get("/api/v1/session")[0] == 200
         client.ping().wait(PATIENCE_SECONDS)
         assert is_closed(idle[0])
         assert not is_closed(idle[-1])
         assert open_descriptors(server) < CONNECTIONS_MAX + 100
         wait_until(lambda: all(map(is_closed, idle)), "connections without a request end")
-        assert time.monotonic() - began < REQUEST_SECONDS_MAX + 10.0
         for connection in idle:
             connection.close()
 

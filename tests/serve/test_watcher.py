@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,67 +20,19 @@ from codebatch.serve import socket_stream, watcher
 from codebatch.serve.guard import SUBPROTOCOL
 from codebatch.serve.socket_stream import SocketStream
 from codebatch.serve.watcher import FRAME_EVENTS_MAX, BatchWatcher, Frame
-from codebatch.store.batches.batch_directory import BatchDir, open_batch
-from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.batches.batch_directory import open_batch
 from codebatch.work.control.event_feed import EventFeed
-from tests.serve.event_files import EventFiles, file_steps, let_cut_be_noticed, place_of
+from tests.serve.event_files import file_steps, place_of
 from tests.serve.serving import LiveStore
-
-PATIENCE_SECONDS = 20.0
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A batch of a task list whose event files a test writes."""
-
-    store: StoreDir
-    batch: BatchDir
-
-    @property
-    def files(self) -> EventFiles:
-        """The event files."""
-        return EventFiles(self.batch.root)
-
-
-@pytest.fixture(scope="module")
-def stream(live_store: LiveStore, tmp_path_factory: pytest.TempPathFactory) -> Stream:
-    """A copy of a batch, without events."""
-    copied = live_store.copy(tmp_path_factory.mktemp("stream"))
-    store = open_store(copied.root)
-    made = Stream(store, open_batch(store, copied.work))
-    made.files.clear()
-    return made
-
-
-def run(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Run a coroutine, which must end in time."""
-
-    async def limited() -> Result:
-        return await asyncio.wait_for(work(), PATIENCE_SECONDS)
-
-    return asyncio.run(limited())
-
-
-@contextmanager
-def watching(stream: Stream) -> Iterator[BatchWatcher]:
-    """Watch a batch."""
-    before = {*threading.enumerate()}
-    opened = BatchWatcher(stream.store, stream.batch, asyncio.get_running_loop())
-    started = {*threading.enumerate()} - before
-    try:
-        yield opened
-    finally:
-        opened.stop()
-        for thread in started:
-            thread.join(PATIENCE_SECONDS)  # It opens files, which other tests in this process would notice.
-
-
-async def until_newest(opened: BatchWatcher, cursor: EventCursor) -> None:
-    """Wait until a watcher has read an event, or a later one."""
-    while opened.newest < cursor:
-        assert opened.error is None
-        await opened.wait(0.05)
+from tests.serve.watching import (
+    PATIENCE_SECONDS,
+    CountingFeed,
+    Stream,
+    run,
+    until_files_were_read,
+    until_newest,
+    watching,
+)
 
 
 def kept(opened: BatchWatcher) -> list[EventCursor]:
@@ -111,8 +60,11 @@ def cursors_of(frame: Frame) -> list[EventCursor]:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(file_steps, min_size=1, max_size=12))
-def test_watcher_keeps_the_events_of_the_files(stream: Stream, steps: list[tuple[str, Any, Any]]) -> None:
+def test_watcher_keeps_the_events_of_the_files(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch, steps: list[tuple[str, Any, Any]]
+) -> None:
     """A file that is truncated in the middle of a line and continued loses that line, and no other."""
+    monkeypatch.setattr(watcher, "EventFeed", CountingFeed)
     stream.files.clear()
     next_seqs = {1: 1, 2: 1, 3: 1}
     newest_epoch = 1
@@ -121,11 +73,13 @@ def test_watcher_keeps_the_events_of_the_files(stream: Stream, steps: list[tuple
         with watching(stream) as opened:
             feed = EventFeed(stream.store, stream.batch)
             expected: list[EventCursor] = []
-            while not opened.has_caught_up:
-                await opened.wait(0.05)
-            done: list[str] = []
+            await until_files_were_read(opened)
+            is_cut = False
             for kind, epoch, value in steps:
-                await let_cut_be_noticed(done, kind)
+                if kind == "write" and is_cut:
+                    await until_files_were_read(opened)
+                    is_cut = False
+                is_cut |= kind in ("cut", "remove")
                 perform(kind, epoch, value)
                 if kind == "read":
                     expected += [event.place for event in feed.read()]

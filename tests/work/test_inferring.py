@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -112,19 +111,15 @@ print(json.dumps({"edges": edges}))
         ("import os; os.kill(os.getpid(), 9)", "it ended with status -9"),
         ("import sys\nwhile True: sys.stdout.write('x' * 65536)", "it printed more than 16,777,216 bytes"),
         (
-            "import os\nos.close(0); os.close(1); os.close(2)\nimport time; time.sleep(60)",
+            "import os\nos.close(0); os.close(1); os.close(2)\nimport time; time.sleep(100_000)",
             "it did not end within 1 sec",
         ),
-        ("import time; time.sleep(60)", "it did not end within 1 seconds"),
-        ("import os, time\nif not os.fork(): time.sleep(60)", "printed invalid output"),
+        ("import time; time.sleep(100_000)", "it did not end within 1 seconds"),
+        ("import os, time\nif not os.fork(): time.sleep(100_000)", "printed invalid output"),
     ],
 )
 def test_failed_infer_command_is_reported_and_rules_apply(tmp_path: Path, program: str, message: str) -> None:
-    began = time.monotonic()
-    work_list = read_with_infer_program(
-        tmp_path, program, 1 if "sleep(60)" in program and "fork" not in program else 20
-    )
-    assert time.monotonic() - began < 15
+    work_list = read_with_infer_program(tmp_path, program, 1 if "within 1 sec" in message else 100_000)
     assert inferred_edges(work_list) == RULES
     (note,) = work_list.warnings
     assert message in note

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from codebatch.cli.answers.file_groups import FILES_SHOWN
+from tests.cli.terminal import on_a_terminal
 from tests.support.command_line import CommandLine, write
-from tests.support.terminal import on_a_terminal
 
 FILES = FILES_SHOWN + 12
 

@@ -23,8 +23,8 @@ from codebatch.cli.output.progress import (
 from codebatch.cli.run.run import RunListener
 from codebatch.coordinator.analysis.progress_counter import RunProgress
 from codebatch.operations.runs.collection import CollectionResult
+from tests.cli.terminal import on_a_terminal
 from tests.support.command_line import CommandLine, make_many
-from tests.support.terminal import on_a_terminal
 
 ESCAPE = "\x1b["
 MARKS = "#-"

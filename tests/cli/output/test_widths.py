@@ -12,8 +12,8 @@ from codebatch.cli.output.widths import fit_line, fit_path, hide_repeated_direct
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
 from codebatch.operations.runs.headline import Headline
+from tests.cli.terminal import on_a_terminal
 from tests.support.command_line import CommandLine, write
-from tests.support.terminal import on_a_terminal
 
 
 @pytest.mark.parametrize(

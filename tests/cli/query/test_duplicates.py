@@ -9,8 +9,8 @@ from io import StringIO
 
 import pytest
 
+from tests.cli.terminal import on_a_terminal
 from tests.support.command_line import CommandLine, write
-from tests.support.terminal import on_a_terminal
 
 
 def code(seed: str, lines: int) -> str:

@@ -176,7 +176,7 @@ command = ["sh", "-c", "sleep 1; echo $1:1:1: error: slow", "slow", "{file}"]
 records = "gcc"
 match = ["*.sh"]
 version = false
-seconds_max = 2
+seconds_max = 4
 """,
     )
     codebatch("run", "-j", "1")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cli.terminal import on_a_terminal
 from tests.support.command_line import CommandLine, write
-from tests.support.terminal import on_a_terminal
 
 HARD = "def hard(a, b, c):\n" + "".join(
     f"    if a > {n}:\n        for x in b:\n            if x and c:\n                print(x, {n})\n" for n in range(3)

@@ -268,10 +268,15 @@ def test_w14_concurrent_cancel_status_and_resume_are_consistent(line: CommandLin
 def test_w15_timeout_kills_the_process_tree_of_a_stubborn_task(line: CommandLine) -> None:
     child = "trap '' TERM; echo $$ >>pids; while :; do sleep 0.05; done"
     run = f"sh -c {shlex.quote(child)} & setsid sh -c {shlex.quote(child)} & {child}"
-    make_list(line, {"one": (run, "timeout_seconds = 0.5\ngrace_seconds = 0.1")})
-    ended = json.loads(line("work", "run", "--json", status=3).stdout)
-    assert ended["tasks"][0]["reason"] == "timeout"
-    pids = [int(pid) for pid in (line.directory / "pids").read_text().split()]
+    pids: list[int] = []
+    for seconds in (0.5, 5, 50):  # On a slow machine, the first limits end the task before it has begun.
+        (line.directory / "pids").write_text("")
+        make_list(line, {"one": (run, f"timeout_seconds = {seconds}\ngrace_seconds = 0.1")})
+        ended = json.loads(line("work", "run", "--json", status=3).stdout)
+        assert ended["tasks"][0]["reason"] == "timeout"
+        pids = [int(pid) for pid in (line.directory / "pids").read_text().split()]
+        if len(pids) == 3:
+            break
     assert len(pids) == 3
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -283,6 +288,8 @@ def test_w19_eta_covers_parallel_tasks_and_decreases(
 ) -> None:
     make_list(line, {f"t{n}": (recording_command(f"t{n}", "sleep 3"), "") for n in range(4)}, "max_parallel = 4")
     line("work", "run")
+    attempts = [line("work", "attempts", f"t{n}", "--json").json for n in range(4)]
+    serial_seconds = sum(attempt["seconds"] for [attempt] in attempts)
     process = line.start("work", "run")
     seen: list[list[float]] = []
 
@@ -293,7 +300,7 @@ def test_w19_eta_covers_parallel_tasks_and_decreases(
     wait_until(lambda: status(line)["eta_seconds"] is not None, "the remaining time is estimated")
     wait_until(is_less_left, "the estimate decreases")
     line.finish(process)
-    assert seen[0][2] < 4 * 3
+    assert seen[0][2] < serial_seconds
 
 
 def test_w20_inferred_dependency_has_evidence_and_changes_no_task_list(line: CommandLine) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from tests.cli.terminal import on_a_terminal
 from tests.cli.work.test_work import line, make_list
 from tests.support.command_line import CommandLine
-from tests.support.terminal import on_a_terminal
 
 __all__ = ["line"]
 

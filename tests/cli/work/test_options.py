@@ -55,7 +55,7 @@ def test_batch_without_any_done_task_is_failed(line: CommandLine) -> None:
 
 def test_strategy_and_parallelism_can_be_set_on_the_command_line(line: CommandLine) -> None:
     """Each task waits for the other. They end only if both run at once."""
-    waits = 'run = "touch {0}.here; while [ ! -e {1}.here ]; do sleep 0.02; done"\ntimeout_seconds = 20'
+    waits = 'run = "touch {0}.here; while [ ! -e {1}.here ]; do sleep 0.02; done"\ntimeout_seconds = 600'
     make_list(line, {"a": waits.format("a", "b"), "b": waits.format("b", "a")})
     answer = run_task_list(line, "--strategy", "parallel", "-j", "2", code=0)
     assert (answer["status"], answer["strategy"], answer["max_parallel"]) == ("COMPLETED", "parallel", 2)
