@@ -146,6 +146,7 @@ _Function = tuple[str, str, int, str]
         ([("a", "f", 9, "abcd")], [("b", "f", 7, "abcx")], ["improved"]),
         # Another function of the same name, or of another name and with an edited body.
         ([("a", "C.run", 9, "abcd")], [("a", "D.run", 12, "axyz")], ["added", "removed"]),
+        ([("a", "C.run", 9, "ab")], [("a", "D.run", 12, "abvwxyz")], ["added", "removed"]),
         ([("a", "f", 9, "abcd")], [("a", "g", 12, "abcx")], ["added", "removed"]),
         # Unknown bodies prove nothing.
         ([("a", "f", 9, "")], [("b", "f", 9, "")], ["added", "removed"]),

@@ -254,9 +254,8 @@ class BatchContext:
             return False
         if (task, path) not in self._result_items:
             item_records = self.records.item_records(task, self._item_of_path(path))
-            is_cancelled = not item_records and bool(tally.cancelled)
             is_failed = any(record["kind"] == "failure" for record in item_records or ())
-            self._result_items[task, path] = not (item_records is None or is_cancelled or is_failed)
+            self._result_items[task, path] = item_records is not None and not is_failed
         return self._result_items[task, path]
 
     def is_rule_off(self, task: str, code: tuple[str, str], path: bytes) -> bool | None:
