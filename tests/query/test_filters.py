@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,12 @@ LANGUAGES: FileLanguages = {("src/b.py", None): "python", ("src/a.py", None): "r
 )
 def test_filter_matches_records_by_every_field(record_filter: RecordFilter, passed: list[JsonRecord]) -> None:
     assert [record for record in RECORDS if record_filter.matches(record, LANGUAGES)] == passed
+
+
+def test_records_of_each_of_several_paths_are_found() -> None:
+    lines = b"".join(msgspec.json.encode(record) + b"\n" for record in (FINDING, SYMBOL))
+    for path in (("/src/a.py", "/src/b.py"), ("/src/b.py", "a.py"), ("/nowhere", "/src")):
+        assert [*RecordFilter(path=path).iter_matching([lines])] == [FINDING, SYMBOL]
 
 
 COUNTS = RecordCounts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnostics={"error": {"E501": 2}})

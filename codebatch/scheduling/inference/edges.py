@@ -319,11 +319,10 @@ def _edges_by_created_files(
     for path, sentence in mentions[task].named.items():
         if path not in mentions[task].created:
             for creator in creators.get(path, ()):
-                if creator != task:
-                    reason = f"{creator} creates this file: {_quote_excerpt(mentions[creator].created[path])}"
-                    yield CandidateEdge(
-                        task, creator, CREATED_SURE, f"its text mentions {path}: {_quote_excerpt(sentence)}; {reason}"
-                    )
+                reason = f"{creator} creates this file: {_quote_excerpt(mentions[creator].created[path])}"
+                yield CandidateEdge(
+                    task, creator, CREATED_SURE, f"its text mentions {path}: {_quote_excerpt(sentence)}; {reason}"
+                )
 
 
 def _tasks_by_path(paths_by_task: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.graph import strong_components
-from codebatch.scheduling.inference.edges import CHANGED_SURE, CandidateEdge, InferenceTask, infer_edges, select_edges
+from codebatch.scheduling.inference.edges import (
+    CHANGED_SURE,
+    CREATED_SURE,
+    CandidateEdge,
+    InferenceTask,
+    infer_edges,
+    select_edges,
+)
 from codebatch.scheduling.inference.sentences import iter_sentences, mentioned_files
 from tests.scheduling.work.described_tasks import HELD_OUT, LISTS
 from tests.support.cpu_time import cpu_time_below
@@ -169,6 +176,13 @@ def test_reader_of_a_file_needs_its_writer() -> None:
 def test_tasks_that_change_the_same_file_are_ordered() -> None:
     tasks = [InferenceTask(id_, "", "Refactor src/a.py.") for id_ in "cab"]
     assert edges(*tasks) == {("a", "c"): CHANGED_SURE, ("b", "a"): CHANGED_SURE}
+
+
+def test_task_that_mentions_a_file_needs_the_other_tasks_that_create_it() -> None:
+    creators = [InferenceTask(id_, "", "Create src/a.py.") for id_ in "ab"]
+    assert edges(*creators) == {}
+    reader = InferenceTask("c", "", "Test the class of src/a.py.")
+    assert edges(*creators, reader) == {("c", "a"): CREATED_SURE, ("c", "b"): CREATED_SURE}
 
 
 def test_edge_that_would_close_a_cycle_is_rejected_with_its_path() -> None:
