@@ -48,11 +48,13 @@ class Project:
         git(self.tree, "commit", "-qm", "m", "--allow-empty")
         return git(self.tree, "rev-parse", "HEAD")
 
-    def run(self, commit: str = "", *, path: str = "", pipeline: str | None = None) -> BatchDir:
+    def run(
+        self, commit: str = "", *, path: str = "", pipeline: str | None = None, exclude: tuple[str, ...] = ()
+    ) -> BatchDir:
         """Run a batch over the tree or a path in it. A given commit is checked out first."""
         if commit:
             git(self.tree, "checkout", "-q", commit)
-        return run(self.tree / path, self.store, configured=self.tree, pipeline=pipeline).batch
+        return run(self.tree / path, self.store, configured=self.tree, pipeline=pipeline, exclude=exclude).batch
 
     def check(
         self,

@@ -192,7 +192,10 @@ def run(
     reuses: bool = True,
     task: str | None = None,
     pipeline: str | None = None,
+    exclude: tuple[str, ...] = (),
 ) -> RunResult:
     """Run `codebatch run PATH` with two workers and the configuration of `configured`, by default of the path."""
     execution = ExecutionSettings(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
-    return run_paths((path,), StoreLocator(store), execution, task=task, pipeline=pipeline, listener=Listener())
+    return run_paths(
+        (path,), StoreLocator(store), execution, task=task, pipeline=pipeline, exclude=exclude, listener=Listener()
+    )

@@ -113,3 +113,33 @@ def test_base_without_git_is_the_previous_batch(project: Project, monkeypatch: p
     monkeypatch.setattr("codebatch.operations.history.checkouts.find_git", lambda: None)
     base = base_of(project.check())
     assert (base.batch.id, base.why) == (first.id, "the previous batch, because git is not available")
+
+
+def test_batch_with_another_build_of_a_program_is_analysed_again(project: Project, tmp_path: Path) -> None:
+    """The version is the same. So what only the new build finds in unchanged files is not new."""
+    program = tmp_path / "linter"
+
+    def build(word: str) -> None:
+        program.write_text(f"#!/bin/sh\ngrep -n {word} a.txt | sed 's/:.*/:1: error: {word} [E]/;s/^/a.txt:/'\n")
+        program.chmod(0o755)
+
+    build("one")
+    settings = f'[tasks.linter]\ncommand = ["{program}", "{{files}}"]\nmatch = ["*.txt"]\nrecords = "gcc"\n'
+    main = project.commit({"codebatch.toml": settings.encode(), "a.txt": b"one\ntwo\n"})
+    git(project.tree, "update-ref", "refs/remotes/origin/main", main)
+    first = project.run()
+    build("two")
+    project.commit({"b.txt": b"x\n"})
+    project.run()
+    checked = project.check("new")
+    assert base_of(checked).batch.id != first.id
+    assert checked.has_passed
+
+
+def test_commits_are_analysed_with_the_patterns_of_the_latest_run(project: Project) -> None:
+    """Patterns of the command line are stored with the latest run only. Neither commit has a batch."""
+    base = project.commit({"made.py": SYNTAX_ERROR})
+    head = project.commit({"b.py": b"x = 1\n"})
+    project.commit({"c.py": b"x = 1\n"})
+    project.run(exclude=("made.py",))
+    assert base_of(project.check(base=base, head=head)).batch.about.items == 1
