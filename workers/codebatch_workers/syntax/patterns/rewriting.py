@@ -181,8 +181,9 @@ def _find_edits(file: SourceFile, rules: Sequence[RewriteRule]) -> tuple[list[Ed
     edits: list[Edit] = []
     left_out: dict[int, str] = {}
     end = 0
+    newline = "\r\n" if _has_crlf(file) else "\n"
     for start, _, number, match in matches:
-        parts = _new_parts(file, rules[number], match)
+        parts = _new_parts(file, rules[number], match, newline)
         edit = Edit(start, _edit_end(file, rules[number], match), parts, rules[number].kind)
         if text_of(file, parts) == file.utf8[start : edit.end]:
             continue
@@ -221,9 +222,9 @@ def _iter_matches(file: SourceFile, finder: SyntaxFinder) -> Iterator[SyntaxMatc
         yield from finder.find(file)
 
 
-def _new_parts(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> list[Part]:
+def _new_parts(file: SourceFile, rule: RewriteRule, match: SyntaxMatch, newline: str) -> list[Part]:
     """Return the new code of a match. Its further lines are indented like the line in which the match begins."""
-    texts = _indented_texts(file, rule, match.start)
+    texts = _indented_texts(file, rule, match.start, newline)
     _remove_idle_commas(texts, rule.names, match.captures)
     parts: list[Part] = [texts[0]]
     for name, text in zip(rule.names, texts[1:], strict=True):
@@ -231,11 +232,12 @@ def _new_parts(file: SourceFile, rule: RewriteRule, match: SyntaxMatch) -> list[
     return parts
 
 
-def _indented_texts(file: SourceFile, rule: RewriteRule, offset: int) -> list[str]:
+def _indented_texts(file: SourceFile, rule: RewriteRule, offset: int, newline: str) -> list[str]:
     """Return the texts of the new code at an offset of a file. Lines that begin in literals get no indentation."""
+    if not any("\n" in text for text in rule.texts):
+        return list(rule.texts)
     indentation = _INDENTATION.match(file.utf8, file.utf8.rfind(b"\n", 0, offset) + 1, offset)
     assert indentation is not None
-    newline = "\r\n" if _has_crlf(file) else "\n"
     lines = itertools.count(1)
 
     def with_indentation(_: re.Match[str]) -> str:
