@@ -162,9 +162,8 @@ class BatchTrees:
 
         Raises OSError or StoreUnwritable if something of it remains.
         """
-        is_link = self._linked_name(name) is not None
         self.clear(name)
-        if self._settings.repository and not is_link:
+        if self._settings.repository:
             self._unregister(self.path(name))
         self._files.remove(self.directory / f"{name}{_LOCK_SUFFIX}")
 
