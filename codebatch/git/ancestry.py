@@ -36,7 +36,7 @@ class Repository(NamedTuple):
 
     def parents(self, commit: str) -> list[str]:
         """Return the parents of a commit, even if they are missing from the repository. Raises GitError."""
-        head = self._query_git("cat-file", "commit", _check_commit(commit)).partition(b"\n\n")[0]
+        head = self.query("cat-file", "commit", _check_commit(commit)).partition(b"\n\n")[0]
         names = (line.removeprefix(b"parent ") for line in head.split(b"\n") if line.startswith(b"parent "))
         return [_check_commit(name.decode("ascii", "replace")) for name in names]
 
@@ -49,14 +49,14 @@ class Repository(NamedTuple):
         if not reference or reference.startswith("-") or not reference.isprintable():
             return None
         try:
-            return _first_commit(self._query_git("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"))
+            return _first_commit(self.query("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"))
         except GitError:
             return None
 
     def merge_base(self, one: str, other: str) -> str:
         """Return the best common ancestor of two commits. Raises GitError if there is none."""
         try:
-            return _first_commit(self._query_git("merge-base", _check_commit(one), _check_commit(other)))
+            return _first_commit(self.query("merge-base", _check_commit(one), _check_commit(other)))
         except GitError as error:
             raise GitError("they have no common commit in this clone") from error
 
@@ -64,8 +64,8 @@ class Repository(NamedTuple):
     def remote(self) -> str:
         """The remote: `origin`, or the only one. Empty if there is none, or if several have other names."""
         try:
-            references = self._query_git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/remotes").split(b"\n")
-            names = {*self._query_git("remote").split(b"\n"), *(name.partition(b"/")[0] for name in references)} - {b""}
+            references = self.query("for-each-ref", "--format=%(refname:lstrip=2)", "refs/remotes").split(b"\n")
+            names = {*self.query("remote").split(b"\n"), *(name.partition(b"/")[0] for name in references)} - {b""}
         except GitError:
             return ""
         return os.fsdecode(b"origin" if b"origin" in names else names.pop() if len(names) == 1 else b"")
@@ -76,10 +76,11 @@ class Repository(NamedTuple):
         With `first_parents`, only the first parent of a merge is followed.
         """
         options = [f"--max-count={ANCESTORS_MAX}", *["--first-parent"] * first_parents]
-        output = self._query_git("rev-list", *options, _check_commit(commit), "--")
+        output = self.query("rev-list", *options, _check_commit(commit), "--")
         return output.decode("ascii", "replace").split()
 
-    def _query_git(self, *arguments: str) -> bytes:
+    def query(self, *arguments: str | bytes) -> bytes:
+        """Return the output of a git command. Raises GitError."""
         return query_git(
             self.git_program, self.directory, arguments, _GIT_SECONDS_MAX, is_top=is_repository_top(self.directory)
         )

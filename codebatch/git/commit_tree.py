@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Iterator
 
 from codebatch.git.ancestry import Repository, is_commit
-from codebatch.git.history import is_repository_top
 from codebatch.git.repository import GitError, query_git, tracked_paths
 from codebatch.model.text.quantities import human_bytes
 from codebatch.system.files.memory_scratch import try_memory_scratch
@@ -39,7 +38,7 @@ def check_out_commit(repository: Repository, commit: str) -> Iterator[bytes]:
     with _scratch_directory(_tree_bytes(repository, commit)) as scratch:
         top = os.path.join(os.fsencode(os.path.realpath(scratch)), b"tree")
         _check_out(repository, commit, top)
-        directory = os.path.join(top, _query_git(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
+        directory = os.path.join(top, repository.query("rev-parse", "--show-prefix").removesuffix(b"\n")).rstrip(b"/")
         if not os.path.isdir(directory):
             raise GitError(f"commit {commit[:12]} does not have this directory")
         yield directory
@@ -51,7 +50,7 @@ def _tree_bytes(repository: Repository, commit: str) -> int:
     Raises GitError, also if the commit has submodules.
     """
     size_bytes = 0
-    for line in _query_git(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
+    for line in repository.query("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         mode, *_, size = line.partition(b"\t")[0].split() or (b"", b"0")
         if mode == b"160000":
             raise GitError(f"commit {commit[:12]} has submodules, whose content is in other repositories")
@@ -84,10 +83,12 @@ def _scratch_directory(size_bytes: int) -> Iterator[str]:
 
 def _check_out(repository: Repository, commit: str, top: bytes) -> None:
     git = repository.git_program
-    objects = os.path.join(repository.directory, _query_git(repository, "rev-parse", "--git-path", "objects"))
+    objects = os.path.join(
+        repository.directory, repository.query("rev-parse", "--git-path", "objects").removesuffix(b"\n")
+    )
     if b"\n" in objects:
         raise GitError("git does not support the path of its objects")
-    object_format = _query_git(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
+    object_format = repository.query("rev-parse", "--show-object-format").decode("ascii", "replace").strip()
     os.mkdir(top)
     query_git(
         git, top, ("init", "-q", "--template=", f"--object-format={object_format}", "."), _QUERY_SECONDS, is_top=False
@@ -106,15 +107,3 @@ def _sets_filter_attribute(path: bytes) -> bool:
         return False
     with open(path, "rb") as file:
         return b"filter=" in file.read()
-
-
-def _query_git(repository: Repository, *arguments: str) -> bytes:
-    """Return the output of a git command without the final newline. The output may contain any bytes."""
-    output = query_git(
-        repository.git_program,
-        repository.directory,
-        arguments,
-        _QUERY_SECONDS,
-        is_top=is_repository_top(repository.directory),
-    )
-    return output.removesuffix(b"\n")

@@ -21,7 +21,7 @@ from typing import IO, NamedTuple
 
 from codebatch.git.ancestry import Repository, is_commit
 from codebatch.git.history import is_repository_top
-from codebatch.git.repository import GitError, end_git, finish_git, query_git, start_git
+from codebatch.git.repository import GitError, end_git, finish_git, start_git
 
 SUBMODULE_MODE = "160000"
 FILE_MODE = "100644"
@@ -262,10 +262,4 @@ def _import_stream(repository: Repository, descriptor: int) -> bytes:
 
 
 def _query_git(repository: Repository, *arguments: str | bytes) -> bytes:
-    return query_git(
-        repository.git_program,
-        repository.directory,
-        (*_SETTINGS, *arguments),
-        _QUERY_SECONDS,
-        is_top=is_repository_top(repository.directory),
-    )
+    return repository.query(*_SETTINGS, *arguments)

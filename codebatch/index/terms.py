@@ -8,7 +8,6 @@ checksum and is compressed. If it is damaged, or belongs to another shard file o
 from __future__ import annotations
 
 import struct
-import sys
 import zlib
 from array import array
 from collections import defaultdict, deque
@@ -27,6 +26,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.record import TAG_BY_TYPE, Diagnostic, Edge, Metric, Record, Symbol
 from codebatch.store import layout
 from codebatch.store.objects.frames import compress_frame, decompress_all
+from codebatch.store.objects.packs import little_endian
 from codebatch.system.files.files import StoreFiles
 
 _INDEXED_TYPES: dict[str, type[Record]] = {kind: type_ for type_, kind in TAG_BY_TYPE.items() if kind in INDEXED_KINDS}
@@ -260,11 +260,3 @@ def decode_terms(data: bytes, digest: Digest) -> ShardTerms:
     if position != end:
         raise ValueError("it is inconsistent")
     return ShardTerms(frames, tuple(columns))
-
-
-def little_endian(numbers: array[int]) -> array[int]:
-    """Convert numbers of 4 bytes between little-endian and native byte order."""
-    if sys.byteorder == "big":
-        numbers = numbers[:]
-        numbers.byteswap()
-    return numbers

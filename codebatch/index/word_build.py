@@ -19,7 +19,6 @@ import msgspec
 
 from codebatch.errors import ObjectMissing, StoreCorrupt, StoreError
 from codebatch.index.generations import ContentTable, WordLayer, WordSegment, is_indexed, read_newest
-from codebatch.index.terms import little_endian
 from codebatch.index.word_ranges import NewSegment, build_segments, decode_piece, divide_contents, piece_name
 from codebatch.index.word_reader import NOT_INDEXED, SegmentReader, encode_place
 from codebatch.index.word_segments import CONTENTS_MAX
@@ -31,6 +30,7 @@ from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapsho
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback
 from codebatch.store.objects.frames import compress_frame
+from codebatch.store.objects.packs import little_endian
 from codebatch.store.sharing import hardlink_or_copy
 from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.files.files import StoreFiles

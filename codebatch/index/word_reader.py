@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from codebatch.index.generations import ContentTable, WordLayer, WordSegment, corrupt_index
-from codebatch.index.terms import little_endian
 from codebatch.index.word_segments import (
     BucketLocation,
     WordBucket,
@@ -27,6 +26,7 @@ from codebatch.index.word_segments import (
 from codebatch.index.words import CONTENT_KEY_BYTES, word_alternatives
 from codebatch.store import layout
 from codebatch.store.objects.frames import decompress_one
+from codebatch.store.objects.packs import little_endian
 from codebatch.system.files.file_reader import FileReader
 
 T = TypeVar("T")

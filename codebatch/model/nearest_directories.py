@@ -55,6 +55,15 @@ def parent_directory(path: bytes) -> bytes:
     return path[: max(path.rfind(b"/"), 0)]
 
 
+def directories_above(paths: Iterable[bytes]) -> set[bytes]:
+    """Return all directories above some paths, except the root of the tree."""
+    above: set[bytes] = set()
+    for path in paths:
+        while (path := parent_directory(path)) and path not in above:
+            above.add(path)
+    return above
+
+
 def innermost_directory(directories: Iterable[bytes], path: bytes) -> bytes | None:
     """Return the innermost of the directories that contain a path or are equal to it. None if there is none."""
     enclosing = (

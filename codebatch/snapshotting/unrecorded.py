@@ -7,13 +7,13 @@ neither: `.git` at the top, because only files count, and empty directories, whi
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from codebatch.errors import SourceUnreadable
 from codebatch.git.checkout import is_submodule_clean
 from codebatch.git.repository import GitError, find_git
 from codebatch.model.change import UnrecordedPath
-from codebatch.model.nearest_directories import parent_directory
+from codebatch.model.nearest_directories import directories_above
 from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.listing import ListedTree
 from codebatch.snapshotting.stat_cache import MODE_WALK
@@ -82,7 +82,7 @@ class _Inventory:
         self._knows_special = all(mode == MODE_WALK for _, mode, _ in tree.listings)
         self._recorded = recorded
         self._skipped = {*repositories, *links}
-        self._parents = _all_parents((*recorded, *repositories))
+        self._parents = directories_above((*recorded, *repositories))
 
     def iter_unrecorded(self) -> Iterator[UnrecordedPath]:
         """Yield what is neither recorded nor in another repository."""
@@ -132,11 +132,3 @@ class _Inventory:
         """Return the paths in a directory with their kinds. Raises SourceUnreadable."""
         prefix = directory + b"/" if directory else b""
         return [(prefix + name, kind) for name, kind in list_directory(self._directories, directory) or ()]
-
-
-def _all_parents(paths: Iterable[bytes]) -> set[bytes]:
-    parents = {b""}
-    for path in paths:
-        while (path := parent_directory(path)) not in parents:
-            parents.add(path)
-    return parents

@@ -13,6 +13,7 @@ import msgspec
 from codebatch.model.digest import Digest
 from codebatch.model.record import FileChange, Record
 from codebatch.model.task import JsonValue
+from codebatch.model.text.toml import toml_value
 from codebatch.store.batches.store_directory import create_store, open_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.processes.python_start import python_start
@@ -34,7 +35,7 @@ def run_task(
     project.mkdir()
     shutil.copy(path, project / "task.py")
     table = {"python": f"task.py:{function}", **(settings or {})}
-    lines = [f"[tasks.{_TASK_NAME}]", *(f"{key} = {_toml_value(value)}" for key, value in table.items())]
+    lines = [f"[tasks.{_TASK_NAME}]", *(f"{key} = {toml_value(value)}" for key, value in table.items())]
     (project / "codebatch.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tree = directory / "tree"
     for name, content in files.items():
@@ -80,11 +81,3 @@ def _run_codebatch(project: Path, *arguments: str) -> bytes:
     if process.returncode:
         raise RuntimeError((process.stdout + process.stderr).decode("utf-8", "replace"))
     return process.stdout
-
-
-def _toml_value(value: JsonValue) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml_value(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    return msgspec.json.encode(value).decode("utf-8")

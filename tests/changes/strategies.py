@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from codebatch.operations.changes.judgement import directories_above
+from codebatch.model.nearest_directories import directories_above
 from tests.changes.trees import TreeFile
 
 _DIRECTORIES = (b"", b"d/", b"d/e/", b"f g/", b"new/", b"new/b/c d/")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InternalError, StoreInUse, StoreUnwritable
+from codebatch.model.nearest_directories import directories_above
 from codebatch.operations.changes.apply import apply_writes
 from codebatch.operations.changes.checks import FileOutcome
-from codebatch.operations.changes.judgement import directories_above
 from codebatch.system.files.system_calls import SystemCalls
 from tests.changes.simulated_tree import SimulatedTreeCalls
 from tests.changes.trees import TreeFile, states, tree_contents, tree_writes

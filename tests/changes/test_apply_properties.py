@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hypothesis import example, given, settings
 
-from codebatch.operations.changes.judgement import directories_above
+from codebatch.model.nearest_directories import directories_above
 from codebatch.operations.changes.patch import file_patch
 from tests.changes.strategies import tree_pairs
 from tests.changes.trees import (

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from codebatch.git.new_commits import TreeBlob, blob_id
 from codebatch.model.change import ListedChange, ProposedChange, TreeChange
 from codebatch.model.digest import digest_bytes
+from codebatch.model.nearest_directories import directories_above
 from codebatch.operations.changes.apply import apply_writes
 from codebatch.operations.changes.commit_plan import CommitGroup, plan_commits
 from codebatch.operations.changes.file_writes import plan_write, plan_writes
 from codebatch.operations.changes.hidden_files import read_hidden_files
-from codebatch.operations.changes.judgement import directories_above
 from tests.changes.repositories import make_work_tree
 from tests.changes.strategies import PATHS, tree_pairs
 from tests.changes.trees import MemoryContents, Tree, TreeFile, UnsyncedCalls, proposed_changes, write_tree

@@ -1,8 +1,12 @@
-"""Bounded parsing of untrusted TOML."""
+"""Bounded parsing of untrusted TOML, and writing of values."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Mapping
+
+import msgspec
 
 TOML_BYTES_MAX = 1 << 20
 
@@ -11,6 +15,7 @@ _DEPTH_MAX = 100
 # square of its number of dots is computed. The sum of these squares may be at most this number times the length of the
 # text.
 _DOTS_SQUARED_SUM_MAX = 10
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class TomlError(ValueError):
@@ -56,3 +61,23 @@ def is_deeply_nested(document: object) -> bool:
             for below in (value.values() if isinstance(value, dict) else value)
         ]
     return bool(level)
+
+
+def toml_value(value: object) -> str:
+    """Return a value on one line of TOML. It must be of a type that a TOML parser returns."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():  # A TOML string is written as JSON, except that DEL is escaped too.
+            return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+        case list() | tuple():
+            return f"[{', '.join(map(toml_value, value))}]"
+        case Mapping():
+            members = (f"{_toml_key(str(key))} = {toml_value(member)}" for key, member in value.items())
+            return f"{{ {', '.join(members)} }}"
+        case _:  # Python formats numbers, dates and times as TOML does.
+            return str(value)
+
+
+def _toml_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else toml_value(key)

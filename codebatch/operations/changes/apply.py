@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from codebatch.errors import InvalidInput, ObjectMissing, StoreInUse, StoreUnwritable
 from codebatch.model.entry import display_path
+from codebatch.model.nearest_directories import directories_above
 from codebatch.operations.changes.checks import (
     CheckedWrite,
     ContentReader,
@@ -34,7 +35,7 @@ from codebatch.operations.changes.directories import (
 )
 from codebatch.operations.changes.file_writes import FileWrite, order_writes
 from codebatch.operations.changes.hidden_files import HiddenFiles
-from codebatch.operations.changes.judgement import PathRefused, directories_above
+from codebatch.operations.changes.judgement import PathRefused
 from codebatch.system.files.os_errors import fix_hint
 from codebatch.system.files.tree_writer import TreeCalls
 

@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.nearest_directories import directories_above
 from codebatch.model.text.quantities import human_bytes
 from codebatch.operations.changes.directories import (
     TreeDirectories,
@@ -32,7 +33,6 @@ from codebatch.operations.changes.judgement import (
     PathRefused,
     PresentFile,
     check_path,
-    directories_above,
     joint_reasons,
     judge_file,
 )

@@ -26,13 +26,13 @@ from codebatch.git.repository import GitError
 from codebatch.model.change import ListedChange
 from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path
+from codebatch.model.nearest_directories import directories_above
 from codebatch.operations.changes.checks import ContentReader, missing_content_reason
 from codebatch.operations.changes.file_writes import FileWrite, order_writes, plan_write
 from codebatch.operations.changes.judgement import (
     PathRefused,
     PresentFile,
     check_path,
-    directories_above,
     joint_reasons,
     judge_file,
 )

@@ -14,6 +14,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.change import ProposedChange
 from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path, is_safe_path
+from codebatch.model.nearest_directories import directories_above
 from codebatch.operations.changes.file_writes import FileWrite, plan_writes
 from codebatch.store.reserved_names import find_repositories, has_reserved_name
 
@@ -107,14 +108,3 @@ def refuse_unsafe_patch(proposed: Iterable[ProposedChange]) -> None:
             f"no patch is printed: {display_path(path)}: {reason}",
             hint="leave the file out with --path, or list the changes without --patch",
         )
-
-
-def directories_above(paths: Iterable[bytes]) -> set[bytes]:
-    """Return the paths of all directories above some files, except the root."""
-    above: set[bytes] = set()
-    for path in paths:
-        directory = path.rpartition(b"/")[0]
-        while directory and directory not in above:
-            above.add(directory)
-            directory = directory.rpartition(b"/")[0]
-    return above

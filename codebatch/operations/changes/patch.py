@@ -7,12 +7,12 @@ Texts are compared line by line. Contents with a NUL byte near the start are bin
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
 import zlib
 from collections.abc import Iterator, Sequence
 
 from codebatch.compare.matching.lines import NO_LINE, SplitText, pair_lines
+from codebatch.git.new_commits import blob_id
 
 _CONTEXT_LINES = 3
 _BINARY_PREFIX_BYTES = 8000
@@ -85,10 +85,7 @@ def _file_mode(is_executable: bool, is_link: bool) -> bytes:
 
 
 def _blob_id(content: bytes | None) -> bytes:
-    if content is None:
-        return _NULL_ID
-    blob = b"blob %d\0" % len(content) + content
-    return hashlib.sha1(blob, usedforsecurity=False).hexdigest().encode()
+    return _NULL_ID if content is None else blob_id(content).encode()
 
 
 def _is_binary(content: bytes) -> bool:

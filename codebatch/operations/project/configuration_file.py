@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from codebatch.errors import InvalidInput
 from codebatch.model.task import JsonValue
-from codebatch.model.text.toml import TOML_BYTES_MAX, TomlError, parse_toml
+from codebatch.model.text.toml import TOML_BYTES_MAX, TomlError, parse_toml, toml_value
 from codebatch.operations.project.configuration import Configuration
 from codebatch.system.files.regular_files import read_regular
 
 NEW_FILE_NAME = "codebatch.toml"
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _OWN_TABLE = ("tool", "codebatch")
 
 
@@ -42,7 +38,7 @@ class ConfigurationFile:
         name = ".".join((*self._prefix, *words))
         head = f"[[{name}]]" if is_array else f"[{name}]"
         comments = (f"# {line}" for line in comment.split("\n"))
-        members = (f"{key} = {_toml_value(value)}" for key, value in values.items())
+        members = (f"{key} = {toml_value(value)}" for key, value in values.items())
         return "\n".join([*comments, head, *members, ""])
 
     def append(self, text: str, change: Callable[[dict[str, Any]], None]) -> None:
@@ -98,19 +94,3 @@ class ConfigurationFile:
                 raise
         finally:
             os.close(descriptor)
-
-
-def _toml_value(value: JsonValue) -> str:
-    """Return a value as TOML, on one line. A TOML string is written as JSON, except that DEL is escaped too."""
-    match value:
-        case list():
-            return f"[{', '.join(map(_toml_value, value))}]"
-        case dict():
-            members = (f"{_toml_key(str(key))} = {_toml_value(member)}" for key, member in value.items())
-            return f"{{ {', '.join(members)} }}"
-        case _:
-            return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
-
-
-def _toml_key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _toml_value(key)

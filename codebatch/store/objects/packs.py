@@ -104,7 +104,7 @@ def encode_index(index: PackIndex) -> bytes:
             len(index).to_bytes(8, "little"),
             index.pack_bytes.to_bytes(8, "little"),
             index.keys,
-            *(_little_endian(column).tobytes() for column in columns),
+            *(little_endian(column).tobytes() for column in columns),
         )
     )
     return body + hashlib.sha256(body).digest()
@@ -157,15 +157,15 @@ def decode_damaged_keys(data: bytes) -> set[bytes]:
     return {bytes.fromhex(line) for line in lines if DIGEST_PATTERN.match(line)}
 
 
-def _little_endian(column: array[int]) -> array[int]:
-    if sys.byteorder == "little":
-        return column
-    swapped = array("Q", column)
-    swapped.byteswap()
-    return swapped
+def little_endian(column: array[int]) -> array[int]:
+    """Convert numbers between little-endian and native byte order."""
+    if sys.byteorder == "big":
+        column = column[:]
+        column.byteswap()
+    return column
 
 
 def _read_column(data: bytes) -> array[int]:
     column = array("Q")
     column.frombytes(data)
-    return _little_endian(column)
+    return little_endian(column)

@@ -60,7 +60,7 @@ def make_fingerprints(file: SourceFile) -> Fingerprints | None:
     if len(file.utf8) > FINGERPRINTED_BYTES_MAX:
         return None
     excluded = sorted([*import_spans(file), *((node.start_byte, node.end_byte) for node in inline_tests(file))])
-    cut = _alternating_lengths(merge(_comment_spans(file), excluded)) if excluded else file.derived(comment_gaps)
+    cut = alternating_lengths(merge(_comment_spans(file), excluded)) if excluded else file.derived(comment_gaps)
     lines = _strip_white_space(remove_comments(file.utf8, cut)) if excluded else file.derived(code_lines_without_space)
     if len(lines) < LINES_MIN:
         return None
@@ -85,7 +85,7 @@ def code_without_comments(file: SourceFile) -> bytes:
 
 def comment_gaps(file: SourceFile) -> list[int]:
     """Return the locations of comments: alternating lengths in bytes of code and of comments, code first."""
-    return _alternating_lengths(_comment_spans(file))
+    return alternating_lengths(_comment_spans(file))
 
 
 def _comment_spans(file: SourceFile) -> Iterator[tuple[int, int]]:
@@ -97,7 +97,8 @@ def _comment_spans(file: SourceFile) -> Iterator[tuple[int, int]]:
         yield node.start_byte, node.end_byte
 
 
-def _alternating_lengths(spans: Iterable[tuple[int, int]]) -> list[int]:
+def alternating_lengths(spans: Iterable[tuple[int, int]]) -> list[int]:
+    """Convert the spans of comments, in ascending order, to lengths: of text, of a comment, of text, and so on."""
     gaps: list[int] = []
     position = 0
     for start, end in spans:

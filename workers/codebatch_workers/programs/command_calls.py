@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from codebatch.model.command_table import (
 )
 from codebatch.model.gitignore import parse_arguments
 from codebatch.model.program_call import ProgramEnd, ProgramFailed
+from codebatch.model.project import is_below
 from codebatch.model.record import Diagnostic, Omission, Record
 from codebatch_workers.api.protocols import FileFailure, MemoryDirectory, TaskEnvironment
 from codebatch_workers.programs.call_reports import FileReport, assign_report, without_ignored
@@ -75,12 +76,12 @@ class CalledTree:
 
     def write_file(self, location: bytes, content: bytes, *, is_executable: bool) -> None:
         """Write a file, unless it is written already or below a linked directory. Raises OSError."""
-        if not is_at_or_below(location, self._linked):
+        if not any(is_below(location, link) for link in self._linked):
             self._files.write_file(_TREE + location, content, is_executable=is_executable)
 
     def make_link(self, location: bytes, target: bytes) -> None:
         """Create a symbolic link, unless it is below a linked directory. Raises OSError."""
-        if not is_at_or_below(location, self._linked):
+        if not any(is_below(location, link) for link in self._linked):
             self._files.make_link(_TREE + location, target)
 
 
@@ -110,7 +111,7 @@ class CommandCalls:
 
     def selects(self, file: SourceFile) -> bool:
         """Return whether the program checks a file. It checks no binary file, and no file in a linked directory."""
-        if is_at_or_below(file.path, self._linked):
+        if any(is_below(file.path, link) for link in self._linked):
             return False
         if self.table.match:
             is_selected = self._patterns.selects(file.path)
@@ -273,11 +274,6 @@ def _order(record: Diagnostic) -> tuple[int, int, int, int, str, str, str, str]:
 def file_argument(location: bytes) -> bytes:
     """Return the location of a file as an argument. A name that could be an option begins with `./`."""
     return b"./" + location if location.startswith(b"-") else location
-
-
-def is_at_or_below(path: bytes, directories: Iterable[bytes]) -> bool:
-    """Return whether a path is one of some directories, or below one."""
-    return any(path == directory or path.startswith(directory + b"/") for directory in directories)
 
 
 def _signal_name(number: int) -> str:

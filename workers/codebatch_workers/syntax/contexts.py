@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codebatch.model.entry import Entry
+from codebatch.model.nearest_directories import parent_directory
 from codebatch.model.task import SnapshotView
 
 _C_SOURCE_ENDINGS = (b".c",)
 _CPP_SOURCE_ENDINGS = (b".cc", b".cpp", b".cxx", b".c++", b".C", b".hpp", b".hh", b".hxx")
 _HEADER_ENDINGS = (b".h", b".H")
-
-
-def _parent_directory(path: bytes) -> bytes:
-    """Return the directory of a path. For a path at the root, this is the empty string."""
-    return path.rpartition(b"/")[0]
 
 
 def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
@@ -28,13 +24,13 @@ def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     for entry in view.entries:
         path = entry.path
         if path.endswith(_C_SOURCE_ENDINGS):
-            own_balances[_parent_directory(path)] = own_balances.get(_parent_directory(path), 0) - 1
+            own_balances[parent_directory(path)] = own_balances.get(parent_directory(path), 0) - 1
         elif path.endswith(_CPP_SOURCE_ENDINGS):
-            own_balances[_parent_directory(path)] = own_balances.get(_parent_directory(path), 0) + 1
+            own_balances[parent_directory(path)] = own_balances.get(parent_directory(path), 0) + 1
     balances_below: dict[bytes, int] = {}
     for directory, balance in own_balances.items():
         while directory:
-            directory = _parent_directory(directory)
+            directory = parent_directory(directory)
             balances_below[directory] = balances_below.get(directory, 0) + balance
     decided: dict[bytes, bytes] = {b"": _majority_language(own_balances.get(b"", balances_below.get(b"")))}
 
@@ -46,14 +42,14 @@ def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
             if balance is not None:
                 decided[directory] = _majority_language(balance)
             else:
-                directory = _parent_directory(directory)
+                directory = parent_directory(directory)
         for lower in undecided:
             decided[lower] = decided[directory]
         return decided[directory]
 
     def context(entry: Entry) -> bytes:
         path = entry.path
-        return decide(_parent_directory(path)) if path.endswith(_HEADER_ENDINGS) and entry.kind == "file" else b""
+        return decide(parent_directory(path)) if path.endswith(_HEADER_ENDINGS) and entry.kind == "file" else b""
 
     return context
 
@@ -76,7 +72,7 @@ def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     of a module. All files have this context, because shebangs and `.gitattributes` can make any file Python.
     """
     packages = {
-        _parent_directory(entry.path) for entry in view.entries if entry.kind == "file" and _is_package_file(entry.path)
+        parent_directory(entry.path) for entry in view.entries if entry.kind == "file" and _is_package_file(entry.path)
     }
     known: dict[bytes, bytes] = {}
 
@@ -90,7 +86,7 @@ def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         return packages_above
 
     def context(entry: Entry) -> bytes:
-        return enclosing_packages(_parent_directory(entry.path)) if entry.kind == "file" else b""
+        return enclosing_packages(parent_directory(entry.path)) if entry.kind == "file" else b""
 
     return context
 

@@ -9,7 +9,7 @@ blank are code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
 from itertools import accumulate
@@ -17,7 +17,7 @@ from operator import not_
 from typing import NamedTuple
 
 from codebatch_workers.duplicates.code_lines import remove_comments
-from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX
+from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX, alternating_lengths
 from codebatch_workers.duplicates.fingerprints import code_lines_without_space as code_lines
 from codebatch_workers.duplicates.fingerprints import comment_gaps as gaps_of_tree
 from codebatch_workers.syntax.comments import comment_spans
@@ -42,7 +42,7 @@ def count_lines(file: SourceFile) -> LineCounts:
     utf8 = file.utf8
     nonblank = _count_nonblank_lines(utf8)
     if file.tree is None or file.is_hopeless:
-        gaps = [] if file.language in LANGUAGES_OF_PROSE else _alternating_lengths(comment_spans(utf8, file.language))
+        gaps = [] if file.language in LANGUAGES_OF_PROSE else alternating_lengths(comment_spans(utf8, file.language))
         code = _count_nonblank_lines(remove_comments(utf8, gaps)) if gaps else nonblank
     else:
         gaps = file.derived(gaps_of_tree)
@@ -64,16 +64,6 @@ def text_line_count(file: SourceFile) -> int:
 
 def _count_nonblank_lines(utf8: bytes) -> int:
     return sum(map(not_, map(bytes.isspace, BytesIO(utf8))))
-
-
-def _alternating_lengths(spans: Iterable[tuple[int, int]]) -> list[int]:
-    """Convert the spans of comments, in ascending order, to lengths: of text, of a comment, of text, and so on."""
-    gaps: list[int] = []
-    position = 0
-    for start, end in spans:
-        gaps += (start - position, end - start)
-        position = end
-    return gaps
 
 
 def _blank_lines_within(utf8: bytes, gaps: Sequence[int]) -> int:

@@ -6,7 +6,6 @@ that the result of a task may depend on.
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 
@@ -16,7 +15,7 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry, display_path, is_safe_path
 from codebatch.model.nearest_directories import DirectoryMap, parent_directory
 from codebatch.model.task import ContextFactory, SnapshotView
-from codebatch.model.text.toml import TomlError, parse_toml
+from codebatch.model.text.toml import TomlError, parse_toml, toml_value
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.settings import RuffSettings
 
@@ -127,7 +126,7 @@ def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, obje
         relevant["tool"] = {"ruff": tool["ruff"]}
     if python := {key: project[key] for key in _PYTHON_KEYS if key in project}:
         relevant["project"] = python
-    return "".join(f"{key} = {_toml_value(value)}\n" for key, value in relevant.items()), tool.get("ruff")
+    return "".join(f"{key} = {toml_value(value)}\n" for key, value in relevant.items()), tool.get("ruff")
 
 
 def _ends_search(text: str, path: bytes) -> bool:
@@ -137,19 +136,3 @@ def _ends_search(text: str, path: bytes) -> bool:
 
 def _is_pyproject(path: bytes) -> bool:
     return path.rpartition(b"/")[2] == _PYPROJECT_NAME
-
-
-def _toml_value(value: object) -> str:
-    """Return a value as TOML text. The value must be of a type that a TOML parser returns."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        case list():
-            return f"[{', '.join(map(_toml_value, value))}]"
-        case dict():
-            return f"{{{', '.join(f'{_toml_value(key)} = {_toml_value(member)}' for key, member in value.items())}}}"
-        case _:
-            # Python formats numbers, dates and times as TOML does.
-            return str(value)

@@ -7,7 +7,7 @@ resolved only if the file imports it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from tree_sitter import Node
@@ -88,7 +88,7 @@ class _KotlinFile:
         if steps > _STEPS_MAX or facts.local_names.definition(offset, names[0].encode(), _TYPE_PARAMETERS) is not None:
             return None
         doubt: Certainty = "exact"
-        for outer in _scopes(scope):
+        for outer in facts.scopes(scope):
             for count in range(len(names), 0, -1):
                 qualified = ".".join([outer, *names[:count]])
                 if _types(facts, qualified):
@@ -181,7 +181,7 @@ class _KotlinFile:
         if not imports:
             if _has_other_receiver(node):
                 return UNKNOWN
-            for outer in (*_scopes(scope), ""):
+            for outer in (*facts.scopes(scope), ""):
                 qualified = f"{outer}.{name}" if outer else name
                 symbols = [one for one in facts.symbols_named(qualified) if one.symbol_type not in CLASS_TYPES]
                 if symbols:
@@ -241,13 +241,6 @@ def _has_other_receiver(node: Node) -> bool:
     )
 
 
-def _scopes(scope: str) -> Iterator[str]:
-    """Yield a scope and the scopes around it, the innermost first."""
-    while scope:
-        yield scope
-        scope = scope.rpartition(".")[0]
-
-
 def _enclosing_type(facts: SourceFacts, scope: str) -> str:
     """Return the type around a scope. Return "" if there is none."""
-    return next((outer for outer in _scopes(scope) if _types(facts, outer)), "")
+    return next((outer for outer in facts.scopes(scope) if _types(facts, outer)), "")

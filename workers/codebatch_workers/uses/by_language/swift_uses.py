@@ -6,7 +6,7 @@ an enum are an exception.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -67,13 +67,13 @@ def _find_type(facts: SourceFacts, facts_of: _FactsOf, names: Sequence[str], sco
     """Return the type that the longest possible beginning of a chain names."""
     for count in range(len(names), 0, -1):
         written = ".".join(names[:count])
-        for outer in _scopes(scope):
+        for outer in facts.scopes(scope):
             if _types(facts, f"{outer}.{written}"):
                 return _SwiftType("exact", facts, f"{outer}.{written}", count)
         edges = facts.implicit_links.get(written, ())
         if _types(facts, written):
             # A base of the enclosing type can have a nested type with this name.
-            is_certain = not edges and not any(facts.bases.get(outer) for outer in _scopes(scope))
+            is_certain = not edges and not any(facts.bases.get(outer) for outer in facts.scopes(scope))
             return _SwiftType("exact" if is_certain else "inferred", facts, written, count)
         places = [(edge, target) for edge in edges if (target := facts_of(edge.target)) is not None]
         if len(edges) == 1 and places:
@@ -101,7 +101,7 @@ def _members(found: _SwiftType, names: Sequence[str], certainty: Certainty) -> R
 
 def _plain_name(facts: SourceFacts, facts_of: _FactsOf, name: str, scope: str) -> Resolved:
     """Return the member of an enclosing type, or the function or variable of the module, that a plain name names."""
-    for outer in _scopes(scope):
+    for outer in facts.scopes(scope):
         symbols = [symbol for symbol in facts.symbols_named(f"{outer}.{name}") if symbol.symbol_type not in CLASS_TYPES]
         if symbols:
             return _resolved("inferred", facts, symbols)
@@ -122,16 +122,9 @@ def _resolved(certainty: Certainty, facts: SourceFacts, symbols: list[Symbol]) -
     )
 
 
-def _scopes(scope: str) -> Iterator[str]:
-    """Yield a scope and the scopes around it, the innermost first."""
-    while scope:
-        yield scope
-        scope = scope.rpartition(".")[0]
-
-
 def _enclosing_type(facts: SourceFacts, scope: str) -> str:
     """Return the type around a scope. In an extension, the file may not define it. Return "" if there is none."""
-    for outer in _scopes(scope):
+    for outer in facts.scopes(scope):
         symbols = facts.symbols_named(outer)
         if not symbols or any(symbol.symbol_type in CLASS_TYPES for symbol in symbols):
             return outer
