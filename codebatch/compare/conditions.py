@@ -2,6 +2,8 @@
 
 new-error, new-warning, new   new findings of at least this severity, and findings raised to it
 severity-raised               findings whose severity was raised
+cycle                         files in an import cycle that is new or has grown
+duplicate                     files with more duplicated lines
 metric:NAME>N                 a value above N that is new or has increased
 metric:NAME+N                 a value that has increased by more than N
 """
@@ -15,13 +17,18 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from codebatch.compare.differences import Change
-from codebatch.compare.metrics import WORSE_FUNCTION_METRICS
+from codebatch.compare.metrics import RELATION_METRICS, WORSE_FUNCTION_METRICS
 from codebatch.compare.states import SEVERITY_RANK
 from codebatch.model.record import Diagnostic, Metric, Severity
 
 Verdict = Literal["passed", "failed"]
 SEVERITY_RAISED = "severity-raised"
-CONDITION_FORMS = ("new-error", "new-warning", "new", SEVERITY_RAISED, "metric:NAME>N", "metric:NAME+N")
+NO_CONDITION = "none"
+_METRIC_BY_CONDITION = {"cycle": "cycle", "duplicate": "duplicated_lines"}
+CONDITION_FORMS = (
+    "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, NO_CONDITION, "metric:NAME>N",
+    "metric:NAME+N",
+)  # fmt: skip
 DEFAULT_CONDITION = "new-error"
 
 _METRIC_CONDITION = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
@@ -69,6 +76,9 @@ def parse_condition(text: str) -> Condition:
         return Condition(text, "diagnostic", 0, True, _measure_new(severity))
     if text == SEVERITY_RAISED:
         return Condition(text, "diagnostic", 0, True, _measure_severity_raised)
+    if text in _METRIC_BY_CONDITION:
+        metric = _METRIC_BY_CONDITION[text]
+        return Condition(text, "metric", 0, True, _measure_value(metric), metric)
     match = _METRIC_CONDITION.match(text)
     if match is None:
         prefix = _METRIC_PREFIX.match(text)
@@ -153,6 +163,8 @@ def _measure_value(metric: str) -> Callable[[Change], int | None]:
 def _measure_increase(metric: str) -> Callable[[Change], int | None]:
     def measure(change: Change) -> int | None:
         new, old = _metric_value(change.new, metric), _metric_value(change.old, metric)
+        if old is None and metric in RELATION_METRICS:
+            old = 0
         if new is None or old is None or change.state == "not_comparable":
             return None
         return new - old if new > old else None

@@ -31,11 +31,9 @@ from codebatch.model.record import Metric
 # tasks is unknown.
 WORSE_FUNCTION_METRICS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
 SYNTAX_TREE_METRICS = WORSE_FUNCTION_METRICS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
-_WORSE_FILE_METRICS = (SYNTAX_TREE_METRICS - WORSE_FUNCTION_METRICS) | {
-    "duplicated_lines",
-    "duplicated_blocks",
-    "cycle",
-}
+# Metrics of relations between files. A new file without such a relation has the value 0.
+RELATION_METRICS = frozenset({"cycle", "duplicated_blocks", "duplicated_lines"})
+_WORSE_FILE_METRICS = (SYNTAX_TREE_METRICS - WORSE_FUNCTION_METRICS) | RELATION_METRICS
 # Metrics that have no record if they are 0 (workers/TASKS.md "Metrics"). They are known to be 0 only if another record
 # exists: `complexity` for a function, `functions` for a file.
 METRICS_OMITTED_IF_0 = WORSE_FUNCTION_METRICS | _WORSE_FILE_METRICS | {"dependencies", "dependents"}

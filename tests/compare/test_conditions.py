@@ -89,6 +89,10 @@ _METRIC_CONDITIONS = [
     ("metric:complexity+3", [_metric(9, 12)], 3, 0),
     ("metric:complexity+3", [_metric(9, 13), _metric(1, 2)], 4, 1),
     ("metric:complexity+3", [_metric(None, 99), _metric(9, 1)], None, 0),
+    ("metric:cycle+0", [_metric(None, 2, "cycle", symbol=""), _metric(2, 2, "cycle", symbol="")], 2, 1),
+    ("cycle", [_metric(None, 2, "cycle", symbol=""), _metric(2, 5, "cycle", symbol="")], 2, 2),
+    ("cycle", [_metric(3, 2, "cycle", symbol=""), _metric(1, 9, "dependents", symbol="")], 0, 0),
+    ("duplicate", [_metric(12, 40, "duplicated_lines", symbol=""), _metric(0, 1, "cycle", symbol="")], 1, 1),
 ]
 
 

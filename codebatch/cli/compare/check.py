@@ -104,9 +104,10 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     metavar="CONDITION",
     default_text=DEFAULT_CONDITION,
     help=f"Condition that fails the check: {', '.join(CONDITION_FORMS[:-1])} or {CONDITION_FORMS[-1]}",
-    details="With new-warning, new errors fail too. With new, new findings of any severity fail. "
-    "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
-    "more than N.",
+    details="With new-warning, new errors fail too. With new, new findings of any severity fail. With cycle, import "
+    "cycles that are new or have grown fail; with duplicate, files with more duplicated lines. metric:NAME>N fails if "
+    "a value above N is new or has increased. metric:NAME+N fails if a value has increased by more than N. With none, "
+    "nothing fails, and new findings are listed.",
 )
 @option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
 @option(
@@ -293,11 +294,12 @@ def _check_lines(context: CommandContext, checked: CheckResult, command: str | N
             for change in checked.judged
         ]
         yield from table_lines(rows, ("condition", "value", "limit", "verdict"))
+    if checked.is_compared:
         yield from _count_texts(checked)
-        if checked.comparison is not None and any(checked.counts.values()):
-            words = shlex.join(["diff", *_comparison_words(checked.comparison)])
-            listing = context.complete_hint(f": codebatch {words}").removeprefix(": ")
-            yield f"to list one state: {listing} --state {_example_state(checked)}"
+    if checked.comparison is not None and any(checked.counts.values()):
+        words = shlex.join(["diff", *_comparison_words(checked.comparison)])
+        listing = context.complete_hint(f": codebatch {words}").removeprefix(": ")
+        yield f"to list one state: {listing} --state {_example_state(checked)}"
 
 
 def _violation_lines(checked: CheckResult) -> Iterator[str]:

@@ -17,6 +17,7 @@ import msgspec
 from codebatch.compare.conditions import (
     CONDITION_FORMS,
     DEFAULT_CONDITION,
+    NO_CONDITION,
     SEVERITY_RAISED,
     Condition,
     ConditionResult,
@@ -382,7 +383,11 @@ def _check_metric(batch: Batch, metric: str) -> None:
 
 
 def parse_conditions(texts: Sequence[str]) -> list[Condition]:
-    """Parse conditions. The default condition forbids new errors. Raises InvalidInput."""
+    """Parse conditions. The default condition forbids new errors. With `none`, nothing fails. Raises InvalidInput."""
+    if NO_CONDITION in texts:
+        if len(set(texts)) > 1:
+            raise InvalidInput(f"{NO_CONDITION} cannot be used with other conditions")
+        return []
     try:
         return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT_CONDITION,))]
     except ValueError as error:

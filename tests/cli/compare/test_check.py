@@ -54,6 +54,9 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
     assert itself.lines == ["not compared: BASE (latest) and HEAD are the same batch"]
     assert "--allow-no-base" not in itself.notes
 
+    warned = codebatch("check", "--fail-on", "none").lines
+    assert (warned[0].endswith("[new, allowed]"), warned[1]) == (True, "1 new, 1 unchanged")
+    codebatch("check", "--fail-on", "none", "--fail-on", "new", status=2)
     assert "one of: new-error, " in codebatch("check", "--fail-on", "newest", "--json", status=2).error["hint"]
     assert codebatch("check", "no-such", "--json", status=2).error["code"] == "unknown_id"
 
