@@ -41,10 +41,14 @@ def main() -> None:
 
 
 def _read_calls(calls: SimpleQueue[Callable[[], object]]) -> None:
-    """Read calls. At the end of standard input the pool has ended, so end this process."""
+    """Read calls. At the end of standard input the pool has ended, so end this process.
+
+    A signal can end this process while this thread reads. Python would then abort, because `sys.stdin` is locked.
+    """
+    stdin = os.fdopen(0, "rb", closefd=False)
     try:
         while True:
-            calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from the coordinator
+            calls.put(pickle.load(stdin))  # noqa: S301 - from the coordinator
     except EOFError:
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from codebatch.coordinator.engines.interface import Engine
+from codebatch.engines.local_process import ANSWER_HEADER
 from codebatch.engines.opening import EngineOptions, open_engine
 from codebatch.engines.probes import UNKNOWN_PROCESS
+from codebatch.system.processes.python_start import python_start
 from tests.engines.calls import fail, kill_process, note_start_and_wait, process_id, sleep_if_named
 from tests.engines.waiting import call_until_a_process_replies, process_is_running, wait_until
 
@@ -50,6 +53,21 @@ def test_a_process_that_does_not_reply_has_an_error(engine: Engine) -> None:
     seconds, replies = call_until_a_process_replies(engine, sleep_if_named, pids[0].encode())
     assert {reply.process.rpartition(":")[2] for reply in replies} == {pids[1], UNKNOWN_PROCESS}
     assert [reply.error for reply in replies if reply.error] == [f"1 of 2 did not reply within {seconds} s"]
+
+
+def test_a_process_that_waits_for_calls_ends_at_a_signal_without_output() -> None:
+    start = python_start("codebatch.engines.local_process", environment=os.environ)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(start.arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=start.environment) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(pickle.dumps(os.getpid))
+        process.stdin.flush()
+        process.stdout.read(ANSWER_HEADER.size)
+        process.terminate()
+        process.wait(120)
+        assert process.stderr is not None
+        assert (process.stderr.read(), process.returncode) == (b"", 0)
 
 
 def test_the_pool_is_replaced_after_the_death_of_a_process(engine: Engine, tmp_path: Path) -> None:
