@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -53,6 +53,16 @@ class DirectoryMap(Generic[T]):
 def parent_directory(path: bytes) -> bytes:
     """Return the parent directory of a path. The root of the tree is its own parent."""
     return path[: max(path.rfind(b"/"), 0)]
+
+
+def common_length(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return the number of leading components that two paths share."""
+    length = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        length += 1
+    return length
 
 
 def directories_above(paths: Iterable[bytes]) -> set[bytes]:

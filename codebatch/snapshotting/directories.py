@@ -11,6 +11,8 @@ import errno
 import os
 from collections.abc import Iterator
 
+from codebatch.model.nearest_directories import common_length
+
 _OPEN_MAX = 64
 _PARTS_LEAVING_BASE = (b"", b".", b"..")
 _OPEN_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,7 +54,7 @@ class DirectoryDescriptors:
             fd = self._open_below(fd, directory[len(entered) + 1 :].split(b"/"))
         else:
             parts = directory.split(b"/") if directory else []
-            self._close_below(_common_length(self._parts, parts))
+            self._close_below(common_length(self._parts, parts))
             fd = self._open_below(self._deepest_open(), parts[len(self._parts) :])
         self._entered = (directory, fd)
         return fd
@@ -109,13 +111,3 @@ def _open_directory_at(name: bytes, parent: int | None = None) -> int:
         return os.open(name, os.O_RDONLY | _OPEN_FLAGS, dir_fd=parent)
     except PermissionError:
         return os.open(name, _SEARCH_FLAGS, dir_fd=parent)
-
-
-def _common_length(first: list[bytes], second: list[bytes]) -> int:
-    """Return the number of leading components that two paths share."""
-    length = 0
-    for one, other in zip(first, second):  # noqa: B905 - the shorter one ends it
-        if one != other:
-            break
-        length += 1
-    return length

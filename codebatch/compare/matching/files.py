@@ -13,10 +13,13 @@ other tree.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import chain, islice, product
 from typing import Literal, NamedTuple
+
+from codebatch.compare.matching.findings import choose_disjoint
+from codebatch.model.nearest_directories import common_length
 
 FileMatchKind = Literal["path", "content", "lines"]
 
@@ -96,7 +99,8 @@ def _nearest_first(removed: Sequence[bytes], added: Sequence[bytes]) -> Iterator
     If there are too many pairs to compare, match files with the same name in sorted order, then the remaining files.
     """
     if len(removed) * len(added) <= CANDIDATES_MAX:
-        yield from _choose_pairs((-_nearness(*pair), *pair) for pair in product(removed, added))
+        ranked = sorted((-_nearness(*pair), *pair) for pair in product(removed, added))
+        yield from choose_disjoint((one, other) for _, one, other in ranked)
         return
     remaining: tuple[list[bytes], list[bytes]] = ([], [])
     names: dict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
@@ -116,16 +120,9 @@ def _nearness(one: bytes, other: bytes) -> int:
     Two paths with the same file name are nearer than two paths with different file names.
     """
     left_parts, right_parts = one.split(b"/"), other.split(b"/")
-    equal_prefix = _count_equal(left_parts[:-1], right_parts[:-1])
-    equal_suffix = _count_equal(left_parts[::-1], right_parts[::-1])
+    equal_prefix = common_length(left_parts[:-1], right_parts[:-1])
+    equal_suffix = common_length(left_parts[::-1], right_parts[::-1])
     return equal_prefix + equal_suffix + (len(left_parts) + len(right_parts) if equal_suffix else 0)
-
-
-def _count_equal(left: Sequence[bytes], right: Sequence[bytes]) -> int:
-    return next(
-        (index for index, (one, other) in enumerate(zip(left, right, strict=False)) if one != other),
-        min(len(left), len(right)),
-    )
 
 
 def _pair_similar_contents(
@@ -139,7 +136,7 @@ def _pair_similar_contents(
         longer = max(totals[removed[one]], totals[added[other]])
         if common * 2 >= longer > 0:
             ranked.append((-common, one, other))
-    return _choose_pairs(ranked)
+    return choose_disjoint((one, other) for _, one, other in sorted(ranked))
 
 
 def _iter_candidates(
@@ -182,17 +179,6 @@ def _count_common_lines(left: LineFrequencies, right: LineFrequencies) -> int:
     if len(right) < len(left):
         left, right = right, left
     return sum(min(times, right[line]) for line, times in left.items() if line in right)
-
-
-def _choose_pairs(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the pairs with the highest rank, then by path. Each path is in at most one pair."""
-    ones: set[bytes] = set()
-    paired_new: set[bytes] = set()
-    for _, one, other in sorted(ranked):
-        if one not in ones and other not in paired_new:
-            ones.add(one)
-            paired_new.add(other)
-            yield one, other
 
 
 def line_frequencies(content: bytes) -> Counter[bytes]:

@@ -190,13 +190,12 @@ def _match_on_lines(
             same_line.sort(key=lambda index: right[index].column)
             matches.update(zip(ones, same_line, strict=False))
         elif same_line:
-            matches.update(
-                _choose_nearest(
-                    (abs(left[one].column - right[other].column), left[one].message != right[other].message, one, other)
-                    for one in ones
-                    for other in same_line
-                )
+            ranked = sorted(
+                (abs(left[one].column - right[other].column), left[one].message != right[other].message, one, other)
+                for one in ones
+                for other in same_line
             )
+            matches.update(choose_disjoint((one, other) for _, _, one, other in ranked))
     return matches
 
 
@@ -242,13 +241,14 @@ def _group_by_line(findings: Mapping[int, LocatedFinding]) -> dict[tuple[str, st
     return indexes
 
 
-def _choose_nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int, int]]:
-    ones: set[int] = set()
-    matched_right: set[int] = set()
-    for _, _, one, other in sorted(ranked):
-        if one not in ones and other not in matched_right:
+def choose_disjoint(pairs: Iterable[tuple[K, K]]) -> Iterator[tuple[K, K]]:
+    """Yield the pairs of which no side is in an earlier pair."""
+    ones: set[K] = set()
+    others: set[K] = set()
+    for one, other in pairs:
+        if one not in ones and other not in others:
             ones.add(one)
-            matched_right.add(other)
+            others.add(other)
             yield one, other
 
 

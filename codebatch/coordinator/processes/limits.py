@@ -15,13 +15,13 @@ from codebatch.coordinator.processes.workers import WorkerDeath, WorkerProcess
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
 from codebatch.scheduling.events import WorkerId
-from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile
+from codebatch.store.batches.progress_cells import read_worker_step
 from codebatch.system.host import is_this_machine
 from codebatch.system.processes.memory import available_memory, oom_kills, resident_bytes
 from codebatch.system.processes.process_timer import counted_seconds, processor_wait_ns
-from codebatch.system.processes.progress_cell import PHASE_PROJECT, ProgressCell, WorkerStep
+from codebatch.system.processes.progress_cell import PHASE_PROJECT, WorkerStep
 from codebatch.system.stopwatch import StateStopwatch
 
 MEMORY_TICK_SECONDS = 0.2
@@ -137,7 +137,7 @@ class ResourceGuard:
 
     def is_holder_stuck(self, batch: BatchDir, holder: HolderFile) -> bool:
         """Return whether a live holder on this machine has exceeded the time limit of its step."""
-        step = _read_step(batch, holder)
+        step = read_worker_step(batch, holder.holder)
         if step is None or not is_this_machine(holder.host):
             return False
         patience = self._limits.seconds_for(step) + LIMIT_MARGIN_SECONDS
@@ -149,7 +149,7 @@ class ResourceGuard:
         Progress is a new commit, or a new step in the holder's progress cell. `commits` is the number of commits of
         other coordinators so far. Within a step nothing changes, so the wait is at least the time limit of the step.
         """
-        step = _read_step(batch, holder)
+        step = read_worker_step(batch, holder.holder)
         of_step = 0.0 if step is None else self._limits.seconds_for(step) + LIMIT_MARGIN_SECONDS
         patience = max(self._limits.host_seconds, of_step)
         return (
@@ -164,13 +164,3 @@ class ResourceGuard:
         for pid, resident in resident_bytes(workers, with_children=with_children).items():
             if resident > self._limits.memory_bytes:
                 workers[pid].kill("memory")
-
-
-def _read_step(batch: BatchDir, holder: HolderFile) -> WorkerStep | None:
-    try:
-        cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder.holder), create=False)
-    except FileNotFoundError:
-        return None
-    step = cell.read()
-    cell.close()
-    return step

@@ -25,7 +25,7 @@ from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
-from codebatch.store.work.child_processes import read_running_child
+from codebatch.store.batches.progress_cells import read_running_child
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import is_this_machine
 from codebatch.system.processes import proc

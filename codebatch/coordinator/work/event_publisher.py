@@ -56,8 +56,8 @@ from codebatch.scheduling.work.events import AttemptOutcome, CommandEvent, Outco
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import UnitLease
+from codebatch.store.batches.progress_cells import read_running_child
 from codebatch.store.work.attempts import CommandPlaces
-from codebatch.store.work.child_processes import read_running_child
 from codebatch.store.work.event_history import PreviousEvents, read_journal_usage
 from codebatch.store.work.events import EventWriter
 from codebatch.store.work.logs import last_lines

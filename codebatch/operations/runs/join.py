@@ -8,7 +8,8 @@ from pathlib import Path
 
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import BatchIncomplete, InvalidInput
-from codebatch.model.plan import Plan, plan_items
+from codebatch.model.digest import Digest
+from codebatch.model.plan import Plan, PlannedTask, plan_items
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.project.stores import open_or_temporary_store
 from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
@@ -86,7 +87,7 @@ def join_batch(
     parts = read_parts(files, listener.note)
     with store.writing() as lock:
         plan, snapshot = batch.plan(), load_batch_snapshot(store, batch)
-        check_parts(parts, _batch_target(plan, snapshot))
+        check_parts(parts, _make_target(plan.digest, snapshot, plan.paths, plan.tasks))
         if is_strict:
             _check_complete(parts, plan, snapshot)
         state = read_current_state(batch)
@@ -149,21 +150,16 @@ def _check_complete(parts: Sequence[PartFile], plan: Plan, snapshot: Snapshot) -
 
 
 def _planned_target(planner: BatchPlanner) -> JoinTarget:
-    frozen = planner.frozen
-    return JoinTarget(
-        plan_digest=planner.digest,
-        snapshot_digest=frozen.snapshot.digest,
-        paths=frozen.paths,
-        tasks=planner.tasks,
-        items=plan_items(frozen.snapshot.entries, frozen.paths),
-    )
+    return _make_target(planner.digest, planner.frozen.snapshot, planner.frozen.paths, planner.tasks)
 
 
-def _batch_target(plan: Plan, snapshot: Snapshot) -> JoinTarget:
+def _make_target(
+    plan_digest: Digest, snapshot: Snapshot, paths: tuple[bytes, ...], tasks: tuple[PlannedTask, ...]
+) -> JoinTarget:
     return JoinTarget(
-        plan_digest=plan.digest,
-        snapshot_digest=plan.snapshot_digest,
-        paths=plan.paths,
-        tasks=plan.tasks,
-        items=plan_items(snapshot.entries, plan.paths),
+        plan_digest=plan_digest,
+        snapshot_digest=snapshot.digest,
+        paths=paths,
+        tasks=tasks,
+        items=plan_items(snapshot.entries, paths),
     )

@@ -15,14 +15,14 @@ from codebatch.model.entry import Entry
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan, plan_items
 from codebatch.model.work.event import RunningTask
-from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapshot
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.journal import Began, JournalLine
+from codebatch.store.batches.progress_cells import read_worker_step
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.system.clock import running_ns
 from codebatch.system.host import is_this_machine
-from codebatch.system.processes.progress_cell import PHASE_ITEM, ProgressCell, WorkerStep
+from codebatch.system.processes.progress_cell import PHASE_ITEM, WorkerStep
 
 if TYPE_CHECKING:
     from codebatch.store.snapshots.snapshots import Snapshot
@@ -45,7 +45,7 @@ class RunningTaskReader:
     def read_steps(self, holders: Iterable[HolderFile]) -> None:
         """Read the current steps of all workers among the live holders."""
         workers = [holder for holder in holders if holder.role == "worker" and is_this_machine(holder.host)]
-        steps = ((worker.holder, self._read_step(worker.holder)) for worker in workers)
+        steps = ((worker.holder, read_worker_step(self._batch, worker.holder)) for worker in workers)
         self._steps = {worker: step for worker, step in steps if step is not None}
 
     def add_line(self, line: JournalLine) -> None:
@@ -56,7 +56,7 @@ class RunningTaskReader:
     def running_tasks(self) -> Iterator[RunningTask]:
         """Yield the running task of each worker. A worker that runs none is omitted."""
         for worker, earlier_step in self._steps.items():
-            step = self._read_step(worker)
+            step = read_worker_step(self._batch, worker)
             if step is None or step.items is None:
                 continue
             yield RunningTask(
@@ -95,14 +95,3 @@ class RunningTaskReader:
     @cached_property
     def _restricted_items(self) -> list[Entry]:
         return plan_items(self._snapshot.entries, self._batch.about.paths)
-
-    def _read_step(self, worker: HolderId) -> WorkerStep | None:
-        path = self._batch.root / layout.HOLDERS / layout.cell_name(worker)
-        try:
-            cell = ProgressCell(self._batch.files, path, create=False)
-        except FileNotFoundError:
-            return None
-        try:
-            return cell.read()
-        finally:
-            cell.close()

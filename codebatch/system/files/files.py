@@ -375,16 +375,9 @@ class RealFiles:
                 fd, _ = self._open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
             except PermissionError:  # Another user of the group may have created the file with a stricter umask.
                 fd, _ = self._open_regular(path, os.O_RDONLY)
-        try:
-            with translating_lock_errors(path):
-                self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._calls.close(fd)
-            return None
-        except BaseException:
-            self._calls.close(fd)
-            raise
-        return FileLock(self._calls, fd)
+        with contextlib.suppress(BlockingIOError):
+            return self._lock_open_file(path, fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return None
 
     def is_locked(self, path: Path | str) -> bool:
         try:
@@ -410,9 +403,13 @@ class RealFiles:
             except FileNotFoundError:
                 self.make_directory(path.parent)
                 fd, _ = self._open_regular(path, os.O_RDWR | os.O_CREAT)
+        return self._lock_open_file(path, fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+
+    def _lock_open_file(self, path: Path, fd: int, operation: int) -> FileLock:
+        """Lock an open file. If this fails, close it."""
         try:
             with translating_lock_errors(path):
-                self._calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+                self._calls.flock(fd, operation)
         except BaseException:
             self._calls.close(fd)
             raise

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from codebatch.model.work.command import CommandId
 from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.holders import HolderFile, LeaseReader
+from codebatch.store.batches.progress_cells import read_running_child
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.attempts import CommandPlaces, read_leases
-from codebatch.store.work.child_processes import read_running_child
 from codebatch.store.work.work_batches import read_command_ids, read_work
 from codebatch.system.host import is_this_machine
 from codebatch.system.processes.proc import process_stat

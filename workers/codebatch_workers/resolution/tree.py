@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
+from codebatch.model.nearest_directories import common_length
 from codebatch.model.record import Resolution
 from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_configuration_file
 from codebatch_workers.syntax.classification.purpose import file_purpose
@@ -108,18 +109,9 @@ def nearest_paths(directory: str, paths: Sequence[str]) -> list[str]:
     if len(paths) < 2:
         return list(paths)
     components = directory.split("/")
-    shared = [_shared_components(components, path.split("/")) for path in paths]
+    shared = [common_length(components, path.split("/")) for path in paths]
     most = max(shared)
     return [path for path, count in zip(paths, shared, strict=True) if count == most]
-
-
-def _shared_components(one: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for component, other_component in zip(one, other, strict=False):
-        if component != other_component:
-            break
-        count += 1
-    return count
 
 
 class _EndingIndex:
