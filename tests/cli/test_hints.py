@@ -46,34 +46,39 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, "".join(parts)
 
 
-def _named_commands(text: str) -> Iterator[list[str]]:
+def _named_commands(text: str) -> Iterator[tuple[list[str], bool]]:
+    """Yield the words of each command in a text, and whether the command is to be run: it follows a colon."""
     for match in _COMMAND.finditer(text):
+        is_run = text.endswith(": ", 0, match.start())
         words = re.split(r", (?:or|and) |(?<=\w)\.\s+(?=[A-Z])", match[1])[0].replace("\n", " ")
         try:
-            yield [_END_OF_WORD.sub("", word) for word in shlex.split(words)]
+            split = shlex.split(words)
         except ValueError:  # A quote is beside the command.
-            yield [_END_OF_WORD.sub("", word) for word in words.replace("'", "").replace('"', "").split()]
+            split = words.replace("'", "").replace('"', "").split()
+        yield [_END_OF_WORD.sub("", word) for word in split], is_run
 
 
-def _problem(words: list[str]) -> str | None:
-    """Return what is wrong with the words of a command, or None."""
+def _take_command(words: list[str]) -> click.Command | str:
+    """Remove the names of a command from its words. Return the command, or what is wrong."""
     command: click.Command = cli
-    context = click.Context(cli)
-    words = list(words)
     while isinstance(command, click.Group) and words and _VALUE not in words[0]:
         if words[0].startswith("-"):
-            return None if words[0] in {"--version", "--help", "-h"} else f"no global option {words[0]}"
-        below = command.get_command(context, words[0])
-        if below is None and command.name == "snapshot":  # `snapshot PATH` means `snapshot take PATH`.
-            return None
-        if below is None:
-            return f"no command {words[0]!r}"
+            return command if words[0] in {"--version", "--help", "-h"} else f"no global option {words[0]}"
+        below = command.get_command(click.Context(cli), words[0])
+        if below is None:  # `snapshot PATH` means `snapshot take PATH`.
+            return command if command.name == "snapshot" else f"no command {words[0]!r}"
         command = below
         words.pop(0)
-    if isinstance(command, click.Group):
-        return None
+    return command
+
+
+def _problem(words: list[str], is_run: bool = True) -> str | None:
+    """Return what is wrong with the words of a command, or None. Only a command that is run needs all arguments."""
+    words, has_values = list(words), any(_VALUE in word for word in words)
+    command = _take_command(words)
+    if isinstance(command, click.Group | str):
+        return command if isinstance(command, str) else None
     options = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
-    arguments = [option for option in command.params if isinstance(option, click.Argument)]
     given = 0
     while words:
         word = words.pop(0)
@@ -90,10 +95,10 @@ def _problem(words: list[str]) -> str | None:
                 return f"{name} has no value {value!r}"
         else:
             given += 1
-    limit = sum(argument.nargs for argument in arguments)
-    if given > limit and all(argument.nargs > 0 for argument in arguments):
-        return f"{given} arguments, at most {limit}"
-    return None
+    arguments = [option for option in command.params if isinstance(option, click.Argument)]
+    least = sum(argument.required for argument in arguments) if is_run and not has_values else 0
+    limit = sum(argument.nargs if argument.nargs > 0 else max(given, 1) for argument in arguments)
+    return None if least <= given <= limit else f"{given} arguments, not {least} to {limit}"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,9 @@ def _problem(words: list[str]) -> str | None:
         ("work rerun", "no command 'rerun'"),
         ("files --parse partial --store STORE", None),
         ("files --parse partail", "--parse has no value 'partail'"),
-        ("inspect a.py b.py", "2 arguments, at most 1"),
+        ("inspect a.py b.py", "2 arguments, not 1 to 1"),
+        ("work skip", "0 arguments, not 1 to 1"),
+        (f"work skip {_VALUE}", None),
         (f"{_VALUE} --any", None),
         (f"run {_VALUE} --batch={_VALUE} b", None),
     ],
@@ -116,8 +123,8 @@ def test_mistakes_in_commands_are_found(words: str, problem: str | None) -> None
 
 def _wrong(texts: Iterator[tuple[str, str]]) -> Iterator[str]:
     for place, text in texts:
-        for words in _named_commands(text):
-            if (problem := _problem(words)) is not None:
+        for words, is_run in _named_commands(text):
+            if (problem := _problem(words, is_run)) is not None:
                 yield f"{place}: codebatch {' '.join(words)}: {problem}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from codebatch.errors import InvalidInput
@@ -52,7 +53,8 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
     chosen = find_commands(work_batch, tasks)
     running = [command.id for command in chosen if command.holder is not None]
     if running:
-        raise InvalidInput(f"{running[0]} is running", hint="stop it first: codebatch work skip, or codebatch cancel")
+        hint = f"stop it first: codebatch work skip {shlex.quote(running[0])}"
+        raise InvalidInput(f"{running[0]} is running", hint=hint)
     if dependents:
         chosen += [
             command
