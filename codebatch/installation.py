@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from importlib import metadata
+from importlib.util import find_spec
 
 _EXTRA_MARKER = re.compile(r"\bextra\s*==\s*['\"]([^'\"]+)")
 
@@ -37,15 +38,8 @@ def packages_command(packages: Iterable[str]) -> str:
     """
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         command = ["pipx", "inject", os.path.basename(sys.prefix)]
-    elif _has_pip():
-        command = [sys.executable, "-m", "pip", "install"]
+    elif find_spec("pip") is not None:
+        command = [sys.executable, "-I", "-m", "pip", "install"]  # A pip.py of the current directory must not run.
     else:
         command = ["uv", "pip", "install", "--python", sys.executable]
     return shlex.join([*command, *packages])
-
-
-def _has_pip() -> bool:
-    try:
-        return bool(metadata.version("pip"))
-    except metadata.PackageNotFoundError:
-        return False

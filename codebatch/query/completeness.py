@@ -31,7 +31,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     - `failed`: how many of these results are failures. It is 0 if the answer lists the failures.
     - `failed_tasks`: the tasks that failed.
     - `lost`: the number of files that could not be read.
-    - `misses_required_files`: whether the answer needs all files of the project, but the batch is restricted to paths.
+    - `lacks_files`: whether the answer needs all files of the project, but the batch is restricted to paths.
     - `unfollowed`: if uses of the requested file are not resolved, because of its language, a text that says this.
       Otherwise empty.
     - `doubt`: if nothing was found, but files that were not analysed completely may contain results, a text that
@@ -160,7 +160,7 @@ def misses_required_files(
     """Return whether an answer needs records that depend on all files of the project, but the batch has only some.
 
     A batch has only some files if it is restricted to paths. Only project tasks emit records that depend on all files:
-    records of the kinds in _OF_ALL_FILES.
+    records of the kinds in _KINDS_OF_ALL_FILES.
 
     `tasks` are the tasks whose records the answer uses. `kinds` are the record kinds that the question names. If it
     names none, it may need such records only if it is about a single task.

@@ -24,7 +24,7 @@ Requires-Dist: other; python_version < '99' and extra == 'sql'
 """
 
 INSTALLERS = {
-    "pip": "PYTHON -m pip install",
+    "pip": "PYTHON -I -m pip install",
     "uv": "uv pip install --python PYTHON",
     "pipx": "pipx inject codebatch@9",
 }
@@ -33,15 +33,18 @@ INSTALLERS = {
 @pytest.fixture(params=INSTALLERS)
 def installer(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make an environment of an installer. Return the beginning of its command."""
-    for name in ["codebatch", "engines", *(["pip"] if request.param == "pip" else [])]:
+    for name in ("codebatch", "engines"):
         place = tmp_path / f"{name}-9.8.dist-info"
         place.mkdir()
         (place / "METADATA").write_text(METADATA.format(name=name))
+    if request.param == "pip":
+        (tmp_path / "pip.py").touch()
     prefix = tmp_path / "codebatch@9"
     prefix.mkdir()
     if request.param == "pipx":
         (prefix / "pipx_metadata.json").write_text("{}")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "pip", raising=False)
     monkeypatch.setattr(sys, "prefix", str(prefix))
     monkeypatch.setattr(sys, "executable", "/a b/python")
     return INSTALLERS[request.param].replace("PYTHON", "'/a b/python'")
