@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.syntax.patterns.places import AROUND, NOT_ONE
+from codebatch_workers.syntax.patterns.places import AROUND, NOT_ALONE, NOT_ONE
 from codebatch_workers.syntax.patterns.rewriting import compile_rewrite, rewrite_content
 from codebatch_workers.syntax.patterns.selection import MISREAD, UNGROUPED
 from codebatch_workers.syntax.source import SourceFile
@@ -64,7 +64,7 @@ GO = "package a\n\nfunc g() {{\n\t{}\n}}\n"
         ("rust", "$X", "fn g() { if let a = f(b = c) { d } }\n", "fn g() { if let a = (b = c) { d } }\n"),
         ("go", "$X", GO.format("if a := f(T{}); a {}"), GO.format("if a := (T{}); a {}")),
         ("go", "&T{$X}", GO.format("if a := f(b); g(f(b)) {}"), GO.format("if a := (&T{b}); g(&T{b}) {}")),
-        ("go", "$X", GO.format("if a { f(T{}) }"), GO.format("if a { T{} }")),
+        ("go", "$X", GO.format("if a { b = f(T{}) }"), GO.format("if a { b = T{} }")),
         ("go", "$X", GO.format("a := &f(&b)"), GO.format("a := &(&b)")),
         ("csharp", "$X", "var x = (T) f(-a);\n", "var x = (T) (-a);\n"),
         ("csharp", "$X", "var x = f(a as B) < c;\n", "var x = (a as B) < c;\n"),
@@ -82,6 +82,10 @@ def test_code_that_becomes_an_operand_gets_parentheses(language: str, new: str, 
         ("python", "if b:\n    if c:\n        $$$A", "if a:\n    x()\n    y()\n", UNGROUPED),
         ("tsx", "$$$A", "x = <a>b</a>;\n", MISREAD),
         ("go", "$X", GO.format("defer f(a)"), NOT_ONE),
+        ("go", "$X", GO.format("f(a)"), NOT_ALONE),
+        ("go", "$X + 1", GO.format("for ; ; f(a) {}"), NOT_ALONE),
+        ("java", "$X", "class A { void g() { if (b) f(a); } }\n", NOT_ALONE),
+        ("java", "-$X", "class A { void g() { for (f(a);;) {} } }\n", NOT_ALONE),
         ("bash", "g $X && h", "f 1 > a\n", NOT_ONE),
         ("bash", "cat <<A\n$X\nA", "f 1; b\n", AROUND),
     ],
@@ -89,6 +93,19 @@ def test_code_that_becomes_an_operand_gets_parentheses(language: str, new: str, 
 def test_code_that_would_be_read_differently_is_not_written(language: str, new: str, content: str, reason: str) -> None:
     pattern = {"if": "if a:\n    $$$A", "x ": "<a>$$$A</a>" if language == "tsx" else ""}.get(content[:2], "")
     assert rewrite(language, new, content, pattern) == (content, [reason])
+
+
+@pytest.mark.parametrize(
+    ("language", "new", "before", "after"),
+    [
+        ("go", "<-$X", GO.format("f(a)"), GO.format("<-a")),
+        ("java", "a = $X", "class A { void g() { f(b); for (;;f(c)) {} } }\n",
+         "class A { void g() { a = b; for (;;a = c) {} } }\n"),
+        ("csharp", "await $X", "class A { void G() { f(a); } }\n", "class A { void G() { await a; } }\n"),
+    ],
+)  # fmt: skip
+def test_some_expressions_are_statements(language: str, new: str, before: str, after: str) -> None:
+    assert rewrite(language, new, before) == (after, [])
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from tree_sitter import Node
 
 _EXACT_LANGUAGES = frozenset({"python"})
 """The languages whose new code is also examined by an exact parser."""
-_VALUES = r"arrow_function|assign|closure|lambda|update|yield"
+_VALUES = r"arrow_function|assign|closure|lambda|yield"
 _OPERATORS = (
     r"additive|as_expression|await|binary|cast|check_|clone|comparison|conditional|conjunction|disjunction|elvis"
     r"|equality|infix|instanceof|is_expression|is_pattern|multiplicative|not_|operator|pointer_expression|postfix_exp"
-    r"|prefix_exp|^range$|range_exp|reference_expression|satisfies|ternary|unary"
+    r"|prefix_exp|^range$|range_exp|reference_expression|satisfies|ternary|unary|update"
 )
 _OPERATION = re.compile(f"{_VALUES}|{_OPERATORS}")
 _OPERATOR = re.compile(f"(?!.*(?:{_VALUES})).*(?:{_OPERATORS})")

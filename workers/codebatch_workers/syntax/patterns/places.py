@@ -23,6 +23,7 @@ AROUND = "other code would be read differently"
 SEVERAL = "the new code is several statements where one statement or expression stands"
 STATEMENT = "the new code is a statement where an expression stands"
 NOT_ONE = "the new code is not one expression in this place"
+NOT_ALONE = "the new code is not a statement without other code"
 DECLARATION = "a declaration cannot stand in this place"
 BARE_LIST = "the new code is a list without brackets"
 
@@ -75,6 +76,17 @@ _FUNCTIONS = frozenset({"arrow_function", "lambda_expression"})
 # In a shell, commands of a pipeline may be added.
 _PIPELINE = "pipeline"
 _PIPES = ("|", "|&")
+_EXPRESSION_STATEMENT = "expression_statement"
+_STATEMENT_EXPRESSIONS: Mapping[str, frozenset[str]] = {
+    language: frozenset(types.split())
+    for language, types in {
+        "go": "call_expression unary_expression",
+        "java": "assignment_expression method_invocation object_creation_expression update_expression",
+    }.items()
+}
+"""The types of expressions that may be statements, in languages that do not allow all, but whose grammars do."""
+# The parts of the header of `for` that are statements.
+_STATEMENT_PARTS = ("init", "initializer", "update")
 # A redirection only concerns the last command.
 _REDIRECTED = "redirected_statement"
 _COMMAND_LISTS = ("list", _PIPELINE)
@@ -294,6 +306,10 @@ class _Comparison:
         if not all(each.node.is_named or not name for each, name in zip(code, types, strict=True)):
             return SEVERAL
         count = sum(name not in ("", "empty_statement") for name in types)
+        if any(
+            not self._is_alone(each.node.type, child.type) for each in code for child in each.node.named_children[:1]
+        ):
+            return NOT_ALONE
         if kind in ("expression", "statement"):
             return None if count <= 1 else AROUND
         # In a shell, `&` only concerns the last statement.
@@ -322,7 +338,8 @@ class _Comparison:
             return AROUND
         if after.type in BARE_LISTS and after.type != before.type and after.children[0].type not in _BRACKETS:
             return BARE_LIST
-        reason = self._change_reason(old.type, before.type, after.type)
+        parent = _EXPRESSION_STATEMENT if field in _STATEMENT_PARTS else old.type
+        reason = self._change_reason(parent, before.type, after.type)
         if reason is not None:
             return reason
         is_body = field in _BODY_FIELDS or old.type in _BODIES
@@ -334,12 +351,19 @@ class _Comparison:
         """Return why a node must not have another type than before below some parent, or None."""
         if before == after:
             return None
+        if not self._is_alone(parent, after):
+            return NOT_ALONE
         if parent in _CALLS:
             return NOT_ONE
         if parent in _FUNCTIONS and after == _VALUELESS_BLOCKS.get(self._language):
             return STATEMENT
         # JavaScript reads a block there, unless the object is in parentheses.
         return NOT_ONE if parent in _FUNCTIONS and after == "object" else None
+
+    def _is_alone(self, parent: str, child: str) -> bool:
+        """Return whether a node may be a whole statement, if its parent is such a statement."""
+        types = _STATEMENT_EXPRESSIONS.get(self._language)
+        return types is None or parent != _EXPRESSION_STATEMENT or child in types
 
     def _is_declaration(self, node: Node) -> bool:
         return "statement" not in node.type and is_statement(node.type, self._language)
