@@ -19,7 +19,6 @@ from codebatch.compare.moved_functions import (
     MeasuredFunction,
     MetricsByName,
     match_moved_functions,
-    no_body,
 )
 from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_places
 from codebatch.compare.states import ChangeState
@@ -56,7 +55,7 @@ def compare_metrics(
     old: Mapping[bytes, Sequence[Metric]],
     new: Mapping[bytes, Sequence[Metric]],
     files: FileMap,
-    read_body: FunctionBodyReader = no_body,
+    read_body: FunctionBodyReader = lambda _: (),
 ) -> Iterator[Change]:
     """Yield a change for each metric. Unchanged metrics are included.
 

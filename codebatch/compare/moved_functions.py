@@ -37,11 +37,6 @@ class MeasuredFunction(NamedTuple):
 FunctionBodyReader = Callable[[MeasuredFunction], Sequence[bytes]]
 
 
-def no_body(_: MeasuredFunction) -> Sequence[bytes]:
-    """Return no lines: the body of the function is unknown."""
-    return ()
-
-
 def match_moved_functions(
     removed: Sequence[MeasuredFunction],
     added: Sequence[MeasuredFunction],
@@ -49,7 +44,8 @@ def match_moved_functions(
     read_body: FunctionBodyReader,
 ) -> list[tuple[MeasuredFunction, MeasuredFunction]]:
     """Return the matching pairs of removed and added functions, sorted by their new place."""
-    matcher = _Matcher([*filter(_is_function, removed)], [*filter(_is_function, added)], files, read_body)
+    old, new = ([measured for measured in side if measured.symbol] for side in (removed, added))
+    matcher = _Matcher(old, new, files, read_body)
     keys = matcher.body_key, matcher.name_in_file, _simple_name
     pairs = chain.from_iterable(map(matcher.match, keys))
     return sorted(pairs, key=lambda pair: (pair[1].path, pair[1].line))
@@ -100,10 +96,6 @@ class _Matcher:
         if id(function) not in self._bodies:
             self._bodies[id(function)] = Counter(self._read_body(function))
         return self._bodies[id(function)]
-
-
-def _is_function(measured: MeasuredFunction) -> bool:
-    return bool(measured.symbol)
 
 
 def _values(function: MeasuredFunction) -> Hashable:

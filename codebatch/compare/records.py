@@ -132,19 +132,13 @@ def _compare_symbols(trees: TreeComparison, task: str) -> Iterator[Change]:
     return compare_symbols(*differing_records(trees.old, trees.new, task, Symbol), trees, written)
 
 
-def _compare_edges(trees: TreeComparison, task: str) -> Iterator[Change]:
-    return compare_edges(*differing_records(trees.old, trees.new, task, Edge), trees)
-
-
-def _compare_duplicates(trees: TreeComparison, task: str) -> Iterator[Change]:
-    return compare_duplicates(*differing_records(trees.old, trees.new, task, Duplicate), trees)
-
-
 _COMPARERS_BY_KIND: Mapping[str, _RecordComparer] = {
     "metric": _compare_metrics,
     "symbol": _compare_symbols,
-    "edge": _compare_edges,
-    "duplicate": _compare_duplicates,
+    "edge": lambda trees, task: compare_edges(*differing_records(trees.old, trees.new, task, Edge), trees),
+    "duplicate": lambda trees, task: compare_duplicates(
+        *differing_records(trees.old, trees.new, task, Duplicate), trees
+    ),
 }
 COMPARED_KINDS = (*_COMPARERS_BY_KIND, "file")
 

@@ -163,8 +163,8 @@ def list_commits(
         git, directory, ("rev-list", "--topo-order", "--parents", *bounds, head.commit, "--"), seconds_max,
         is_top=is_top,
     )  # fmt: skip
-    lines = map(bytes.split, listed.splitlines())
-    return [ListedCommit(name, tuple(parents)) for name, *parents in (map(_from_hex, line) for line in lines)]
+    lines = (map(bytes.fromhex, line.split()) for line in listed.decode("ascii").splitlines())
+    return [ListedCommit(name, tuple(parents)) for name, *parents in lines]
 
 
 def read_commits(
@@ -412,10 +412,6 @@ def _iter_output(process: subprocess.Popen[bytes], timer: ProcessTimer, seconds_
                     selector.unregister(key.fileobj)
                 elif key.fileobj is process.stdout:
                     yield data
-
-
-def _from_hex(name: bytes) -> bytes:
-    return bytes.fromhex(name.decode("ascii"))
 
 
 def is_repository_top(directory: bytes) -> bool:

@@ -163,7 +163,7 @@ def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[
             if has_history
             else ""
         )
-        text = f"  {_cognitive_complexity(function):>10,}  {changes}{used:>9}  {function.symbol} "
+        text = f"  {function.cognitive or function.complexity or 0:>10,}  {changes}{used:>9}  {function.symbol} "
         where = f"{record_path(msgspec.to_builtins(function))}:{function.line}"
         yield fit_line(f"{text}{fit_path(where, width, len(text))}", width)
 
@@ -178,10 +178,6 @@ def _dependents_text(function: Hotspot) -> str:
     if function.dependents_partial is True:
         return f"{function.dependents:,}+ files"
     return count_text(function.dependents, "file")
-
-
-def _cognitive_complexity(function: Hotspot) -> int:
-    return function.cognitive or function.complexity or 0
 
 
 def _duplicate_lines(copies: Iterable[DuplicateBlock], width: int | None) -> Iterator[str]:

@@ -127,7 +127,7 @@ def _analysis_lines(analysis: WorkAnalysis) -> Iterator[str]:
             (
                 (
                     makespan.task,
-                    _edge_kind_text(makespan),
+                    makespan.kind,
                     makespan.on,
                     _edge_source_text(makespan),
                     makespan.evidence or "-",
@@ -137,10 +137,6 @@ def _analysis_lines(analysis: WorkAnalysis) -> Iterator[str]:
             ("task", "", "depends on", "source", "why"),
         )
     yield from _rejection_lines(analysis.rejected_edges)
-
-
-def _edge_kind_text(edge: AnalyzedEdge) -> str:
-    return "needs" if edge.kind == "needs" else "after"
 
 
 def _edge_source_text(edge: AnalyzedEdge) -> str:

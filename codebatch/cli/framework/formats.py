@@ -64,15 +64,11 @@ def default_columns(form: OutputForm, kinds: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*several, *(field for kind in ordered for field in _COLUMNS_BY_KIND[kind])]))
 
 
-def _cell_value(row: JsonRecord, field: str) -> JsonValue:
-    return field_value(row, field, NO_LANGUAGES)
-
-
 def write_rows(
     form: OutputForm,
     rows: Iterable[JsonRecord],
     columns: Sequence[str],
-    value: Callable[[JsonRecord, str], JsonValue] = _cell_value,
+    value: Callable[[JsonRecord, str], JsonValue] = lambda row, field: field_value(row, field, NO_LANGUAGES),
 ) -> None:
     """Write rows to standard output in any format except JSON. `value` returns the value of a row in a column.
 

@@ -57,9 +57,8 @@ def diagnose(context: CommandContext, is_full: bool, share: float, is_repairing:
         diagnosis = diagnose_store(store, is_full=is_full, share=share)
     context.print(diagnosis, _diagnosis_lines(diagnosis))
     if diagnosis.damaged and not signal_status:
-        message = (
-            f"{count_text(len(diagnosis.damaged), 'file')} of the store {_is_or_are(len(diagnosis.damaged))} damaged"
-        )
+        verb = "is" if len(diagnosis.damaged) == 1 else "are"
+        message = f"{count_text(len(diagnosis.damaged), 'file')} of the store {verb} damaged"
         raise StoreCorrupt(message, hint=diagnosis.damaged[0].hint)
     return signal_status
 
@@ -81,7 +80,3 @@ def _diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
 def _damaged_names_text(damage: DamageReport) -> str:
     more = len(damage.names) - _NAMES_SHOWN_MAX
     return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {count_text(more, 'more name')}" if more > 0 else "")
-
-
-def _is_or_are(count: int) -> str:
-    return "is" if count == 1 else "are"

@@ -117,7 +117,10 @@ def take(
             entries=result.entries,
             read_files=result.read_files,
             reused=result.reused,
-            skipped=tuple(_skipped_path_row(skipped_path.path, skipped_path.reason) for skipped_path in result.skipped),
+            skipped=tuple(
+                SkippedPathRow(**path_row(skipped.path), reason=skipped.reason, shown=display_path(skipped.path))
+                for skipped in result.skipped
+            ),
         ),
         [f"snapshot {result.snapshot_id}: {count_text(result.files, 'file')}, {human_bytes(result.bytes)}"],
     )
@@ -276,7 +279,3 @@ def _file_row(entry: Entry, properties: JsonRecord) -> FileRow:
     known_properties = {name: properties[name] for name in ("lang", "lines", "class", "parse") if name in properties}
     row: dict[str, object] = msgspec.to_builtins(entry_line(entry))
     return msgspec.convert(row | known_properties, FileRow)
-
-
-def _skipped_path_row(path: bytes, reason: str) -> SkippedPathRow:
-    return SkippedPathRow(**path_row(path), reason=reason, shown=display_path(path))

@@ -244,9 +244,8 @@ class _BaseSearch:
         self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], base_results: Sequence[BaseResults]
     ) -> None:
         key = (shard.id, task)
-        first = (
-            bisect.bisect_right(base_results, next((place for place in places if place >= 0), 0), key=_result_start) - 1
-        )
+        first_place = next((place for place in places if place >= 0), 0)
+        first = bisect.bisect_right(base_results, first_place, key=operator.attrgetter("start")) - 1
         runs = list(_reusable_runs(places, base_results[max(first, 0) :], base.id, task))
         known = self.promised.runs.get(key, [])
         if key in self._untouched_shards and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
@@ -374,10 +373,6 @@ def _has_project_result(base: ReuseBase, plan: Plan, task: PlannedTask) -> bool:
         and all(base.has_all_results(name) for name in needed)
         and not any(held.uncovered_inputs for name in needed for held in base.task_results(name))
     )
-
-
-def _result_start(result: BaseResults) -> int:
-    return result.start
 
 
 def _reusable_runs(

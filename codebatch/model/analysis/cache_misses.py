@@ -165,13 +165,11 @@ def _mapping_differences(
         if isinstance(old_value, dict) and isinstance(new_value, dict):
             yield from _mapping_differences(field, old_value, new_value, f"{name}.")
             continue
-        before, after = (_canonical_json(values[key]) if key in values else None for values in (old, new))
+        before, after = (
+            msgspec.json.encode(values[key], order="sorted") if key in values else None for values in (old, new)
+        )
         if before != after:
             yield FieldDifference(field=field, name=name, old=_display_bytes(before), new=_display_bytes(after))
-
-
-def _canonical_json(value: JsonValue) -> bytes:
-    return msgspec.json.encode(value, order="sorted")
 
 
 def _item_context(items: PlanItems, name: str, index: int) -> bytes | None:

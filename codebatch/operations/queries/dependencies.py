@@ -36,18 +36,13 @@ def find_import_cycles(
     is_requested = PathFilter(path).matches
     matching_cycles = [
         cycle
-        for cycle in (list_all_cycles(question) if everything else list_relevant_cycles(question))
+        for cycle in (find_cycles(question.records, everything=True) if everything else list_relevant_cycles(question))
         if not path or any(is_requested(os.fsencode(file)) for file in cycle.files)
     ]
     answer_completeness = tasks_completeness(
         question.records, tasks_for_dependencies(question.records), lacks_files=bool(question.batch.about.paths)
     )
     return Answer(question=question, result=matching_cycles, completeness=answer_completeness)
-
-
-def list_all_cycles(question: BatchQuery) -> list[Cycle]:
-    """Return all import cycles of a batch. Raises InvalidInput or StoreCorrupt."""
-    return find_cycles(question.records, everything=True)
 
 
 def list_relevant_cycles(question: BatchQuery) -> list[Cycle]:

@@ -264,7 +264,10 @@ class LongestBlocks:
             for group, records in self._records_by_group.items()
             if self._group_flags[group] in accepted
         )
-        return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_location(block)))[: self._number]
+        return sorted(
+            blocks,
+            key=lambda block: (-block.lines, -block.copies, block.locations[0].path_bytes, block.locations[0].line),
+        )[: self._number]
 
     def _path_flags_for(self, path: str | UnsetType, encoded: str | UnsetType) -> int:
         key = path if encoded is UNSET else (encoded,)
@@ -291,7 +294,3 @@ def _make_block(group: str, records: Sequence[DuplicateRecord]) -> DuplicateBloc
         copies=max(record.copies for record in records),
         locations=tuple(make_place(path, line, ends[path, line]) for path, line in sorted(ends)),
     )
-
-
-def _first_location(block: DuplicateBlock) -> tuple[bytes, int]:
-    return block.locations[0].path_bytes, block.locations[0].line

@@ -67,10 +67,6 @@ UNNAMED_DAYS_MAX = 14
 """Maximum age in days of a snapshot or stat cache that no batch refers to."""
 
 
-def _unknown_state(_: BatchDir) -> None:
-    return None
-
-
 class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A plan of one garbage collection: the data to remove.
 
@@ -113,7 +109,7 @@ def plan_collection(
     source_filter: tuple[bytes, ...] | None = None,
     with_objects: bool | None = True,
     with_copies: bool = False,
-    work_ended: EndStateReader = _unknown_state,
+    work_ended: EndStateReader = lambda _: None,
     is_work_needed: Callable[[BatchDir], bool] = lambda _: False,
 ) -> CollectionPlan:
     """Choose what to remove, without changing anything. Raises StoreUntrusted.

@@ -128,7 +128,8 @@ def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list
         first = next(error for error in errors if error.line == line)
         message = f"Python 2 syntax: {first.message}"
         return [msgspec.structs.replace(first, code=SYNTAX_CODE, severity=severity, message=message)]
-    return [msgspec.structs.replace(error, code=SYNTAX_CODE, severity=_error_severity(file)) for error in errors]
+    severity = severity_in(file.file_class, SYNTAX_CODE, "error")
+    return [msgspec.structs.replace(error, code=SYNTAX_CODE, severity=severity) for error in errors]
 
 
 def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
@@ -299,7 +300,3 @@ def _syntax_diagnostic(
 ) -> Diagnostic:
     severity = severity_in(file.file_class, SYNTAX_CODE, severity)
     return diagnostic(file, start, end, severity=severity, code=SYNTAX_CODE, message=message)
-
-
-def _error_severity(file: SourceFile) -> Severity:
-    return severity_in(file.file_class, SYNTAX_CODE, "error")

@@ -97,7 +97,7 @@ def query_finder(text: str, language: str) -> SyntaxFinder:
             for node in captures.get(capture_names, ()):
                 span = (node.start_byte, node.end_byte)
                 places.setdefault(span, SyntaxMatch(*span, named))
-        yield from sorted(places.values(), key=_match_order)
+        yield from sorted(places.values(), key=lambda place: (place.start, -place.end))
 
     names = tuple(query.capture_name(index) for index in range(query.capture_count))
     return SyntaxFinder(language, required_literals(query, text), (), names, find)
@@ -151,7 +151,3 @@ def _is_literal(node: PatternNode) -> bool:
 
 def _contains_literal(utf8: bytes, node: Node, needle: bytes) -> bool:
     return utf8.find(needle, node.start_byte, node.end_byte) >= 0
-
-
-def _match_order(place: SyntaxMatch) -> tuple[int, int]:
-    return place.start, -place.end
