@@ -4,6 +4,7 @@ new-error, new-warning, new   new findings of at least this severity, and findin
 severity-raised               findings whose severity was raised
 cycle                         files in an import cycle that is new or has grown
 duplicate                     files with more duplicated lines
+gate-changed                  settings of the check that the change changes (evaluated by its caller)
 metric:NAME>N                 a value above N that is new or has increased
 metric:NAME+N                 a value that has increased by more than N
 """
@@ -24,10 +25,11 @@ from codebatch.model.record import Diagnostic, Metric, Severity
 Verdict = Literal["passed", "failed"]
 SEVERITY_RAISED = "severity-raised"
 NO_CONDITION = "none"
+GATE_CHANGED = "gate-changed"
 _METRIC_BY_CONDITION = {"cycle": "cycle", "duplicate": "duplicated_lines"}
 CONDITION_FORMS = (
-    "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, NO_CONDITION, "metric:NAME>N",
-    "metric:NAME+N",
+    "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, GATE_CHANGED, NO_CONDITION,
+    "metric:NAME>N", "metric:NAME+N",
 )  # fmt: skip
 DEFAULT_CONDITION = "new-error"
 
@@ -76,6 +78,8 @@ def parse_condition(text: str) -> Condition:
         return Condition(text, "diagnostic", 0, True, _measure_new(severity))
     if text == SEVERITY_RAISED:
         return Condition(text, "diagnostic", 0, True, _measure_severity_raised)
+    if text == GATE_CHANGED:
+        return Condition(text, "diagnostic", 0, True, lambda _: None)
     if text in _METRIC_BY_CONDITION:
         metric = _METRIC_BY_CONDITION[text]
         return Condition(text, "metric", 0, True, _measure_value(metric), metric)

@@ -16,7 +16,7 @@ from codebatch.git.repository import GitError, query_git
 
 _DIFF_SECONDS_MAX = 120.0
 _DIFF_ARGUMENTS = (
-    "-c", "core.quotePath=false", "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+    "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
     "--ignore-submodules=all", "--relative", "--src-prefix=a/", "--dst-prefix=b/", "-O/dev/null",
 )  # fmt: skip
 _HUNK_HEADER = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -29,16 +29,27 @@ def touched_lines(repository: Repository, old: str, new: str | None) -> Mapping[
 
     Lines are numbered as in the commit `new`, or as in the work tree if `new` is None. Raises GitError.
     """
+    lines_by_path: dict[bytes, list[range]] = defaultdict(list)
+    for path, lines in _iter_hunks(_diff(repository, old, new, "-U0")):
+        lines_by_path[path].append(lines)
+    return dict(lines_by_path)
+
+
+def changed_paths(repository: Repository, old: str, new: str | None) -> list[bytes]:
+    """Return the files that differ between two commits, or from the work tree if `new` is None. Raises GitError."""
+    untracked = b"" if new else repository.query("ls-files", "-z", "--others", "--exclude-standard", "--", ".")
+    return (_diff(repository, old, new, "--name-only", "-z") + untracked).split(b"\0")[:-1]
+
+
+def _diff(repository: Repository, old: str, new: str | None, *options: str) -> bytes:
     if not all(map(is_commit, filter(None, (old, new)))):
         raise GitError("the commits to compare are unknown")
     git, directory = repository
     is_top = is_repository_top(directory)
     commits = (old, new) if new else (old,)
-    arguments = (*filter_overrides(git, directory, is_top=is_top), *_DIFF_ARGUMENTS, *commits, "--", ".")
-    lines_by_path: dict[bytes, list[range]] = defaultdict(list)
-    for path, lines in _iter_hunks(query_git(git, directory, arguments, _DIFF_SECONDS_MAX, is_top=is_top)):
-        lines_by_path[path].append(lines)
-    return dict(lines_by_path)
+    overrides = filter_overrides(git, directory, is_top=is_top)
+    arguments = (*overrides, *_DIFF_ARGUMENTS, *options, *commits, "--", ".")
+    return query_git(git, directory, arguments, _DIFF_SECONDS_MAX, is_top=is_top)
 
 
 def _iter_hunks(diff: bytes) -> Iterator[tuple[bytes, range]]:

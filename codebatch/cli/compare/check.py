@@ -76,6 +76,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
       lines are unchanged since the base.
     - `not_judged`: the number of changes that may violate a condition, but for which an incomplete base has no result.
       With a baseline, the number of its findings whose tool HEAD did not run.
+    - `changed_settings`: the settings that decide about findings and that the change changes, as text.
     - `list_command`: the command that lists all regressions.
     """
 
@@ -89,6 +90,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     outside_change: int
     on_unchanged_lines: int
     not_judged: int
+    changed_settings: tuple[str, ...]
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
@@ -106,8 +108,9 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     help=f"Condition that fails the check: {', '.join(CONDITION_FORMS[:-1])} or {CONDITION_FORMS[-1]}",
     details="With new-warning, new errors fail too. With new, new findings of any severity fail. With cycle, import "
     "cycles that are new or have grown fail; with duplicate, files with more duplicated lines. metric:NAME>N fails if "
-    "a value above N is new or has increased. metric:NAME+N fails if a value has increased by more than N. With none, "
-    "nothing fails, and new findings are listed.",
+    "a value above N is new or has increased. metric:NAME+N fails if a value has increased by more than N. With "
+    "gate-changed, settings that decide about findings fail if they differ from the base. With none, nothing fails, "
+    "and new findings are listed.",
 )
 @option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
 @option(
@@ -215,6 +218,7 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         "outside_change": checked.outside_change,
         "on_unchanged_lines": checked.on_unchanged_lines,
         "not_judged": checked.not_judged,
+        "changed_settings": checked.changed_settings,
         "forbidden": tuple(map(change_row, checked.forbidden)),
         "allowed": tuple(map(change_row, checked.allowed[:_CHANGES_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
@@ -234,6 +238,8 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         context.report(note)
     answer = Answer(question=head, result=None, completeness=checked.completeness, notes=notes)
     status = emit_document(context, answer, document, _check_lines(context, checked, command))
+    if checked.changed_settings:
+        context.report(f"settings of the check differ from the base: {'; '.join(checked.changed_settings)}")
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)

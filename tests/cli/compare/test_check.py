@@ -323,6 +323,8 @@ def test_github_job_warns_that_nothing_was_compared(codebatch: CommandLine) -> N
     assert "::" not in CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "false"})("check", status=3).text
     codebatch("baseline", "create", "known.jsonl")
     assert "::" not in job("check", "--baseline", "known.jsonl").text
+    refused = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "gate-changed", status=2)
+    assert "gate-changed cannot be used with a baseline" in refused.notes
 
 
 def test_github_job_that_fails_without_a_base_is_annotated(codebatch: CommandLine) -> None:
