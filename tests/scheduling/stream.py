@@ -51,6 +51,7 @@ def check_stream(stream: Stream, ended: set[tuple[int, int]], *, is_whole: bool)
 
     If the stream `is_whole`, the emitted ends are those of all `ended` attempts, as pairs of item and round.
     """
+    assert all(event.position > 0 for _, event in stream if isinstance(event, CommandQueued))
     conclusions = [event.conclusion for _, event in stream if isinstance(event, AttemptEnded)]
     emitted = Counter((conclusion.item, conclusion.round) for conclusion in conclusions)
     twice = [place for place, count in emitted.items() if count > 1]

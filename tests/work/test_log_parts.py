@@ -12,7 +12,9 @@ import pytest
 
 from codebatch import work
 from codebatch.errors import InvalidInput, NothingToDo
-from codebatch.work.control.logs import PIECE_BYTES, OffsetAfterEnd, read_log_part
+from codebatch.model.work.command import CommandId
+from codebatch.system.files.files import RealFiles
+from codebatch.work.control.logs import PIECE_BYTES, AttemptLogFile, OffsetAfterEnd, iter_log, read_log_part
 from tests.cli.work.test_work import line, make_list, start
 from tests.support.command_line import CommandLine, wait_until, write
 
@@ -157,3 +159,14 @@ def test_log_of_a_running_task_grows(line: CommandLine) -> None:
     write(line.directory / "go", "")
     line.finish(process)
     assert read_log_part(work_batch, "one", 1, first.next_offset).data == b"second"
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize(
+    "text", [b"", b"a", b"a\n", b"\n", b"a\n\n", b"a\nb", b"a\nb\n", b"a\n\nb\nc\n", b"a\nb\nc\nd"]
+)
+def test_tail_has_the_last_lines(tmp_path: Path, text: bytes, lines: int) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(text)
+    log = AttemptLogFile(task=CommandId("a"), round=1, path=path, bytes=len(text))
+    assert b"".join(iter_log(RealFiles(), log, tail=lines)) == b"".join(text.splitlines(keepends=True)[-lines:])

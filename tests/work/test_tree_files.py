@@ -10,6 +10,7 @@ from codebatch.errors import InvalidInput
 from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.system.files.files import RealFiles
 from codebatch.work.control.tree_base import record_tree_base
+from codebatch.work.definition.settings import WorkOptions
 from tests.support.git_repositories import git
 from tests.trees.places import Kind, commit_all, write_files
 from tests.work.reading import read
@@ -106,3 +107,16 @@ def test_empty_submodules_are_noted(store: StoreDir, project: Path) -> None:
         git(project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", f"{project.parent}/other", name)
     assert start_notes(store, project, "worktree") == ["2 submodules are empty in the trees: lib, web/lib"]
     assert start_notes(store, project, "copy") == []
+
+
+def test_needed_changes_that_the_batch_lacks_are_noted_for_isolated_tasks(store: StoreDir, project: Path) -> None:
+    text = """
+        trees.directory = "../trees"
+        defaults.run = "x"
+        tasks = { n = {}, m = {}, a = { needs = ["n"], isolation = "copy" }, b = { needs = ["m"] } }
+    """
+    listed = read(project, text, WorkOptions(tasks=("a", "b"), only=True))
+    notes: list[str] = []
+    with store.writing():
+        record_tree_base(store, listed, listed.work, notes.append)
+    assert notes == ["the trees do not have the changes of needed tasks that are not in the batch: n"]

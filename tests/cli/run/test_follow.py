@@ -65,6 +65,7 @@ def test_events_have_the_documented_members(line: CommandLine) -> None:
     ]
     every = [json.loads(line_text)["cursor"] for line_text in line("events", "--json").lines]
     assert every == [f"{events[0]['batch_id']}:1.{n}" for n in range(1, len(every) + 1)]
+    assert [event["position"] for event in events if event["event"] == "BATCH_TASK_QUEUED"] == [1, 1]
     started_batch, _, started, completed, *_, failed, skipped, ended = events
     assert (started_batch["task_ids"], started_batch["edges"], started_batch["on_failure"]) == (
         ["build", "test", "ship"],

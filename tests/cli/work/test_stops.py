@@ -127,23 +127,28 @@ def test_cancelled_task_does_not_count_as_interrupted(line: CommandLine, how: tu
 def test_batch_time_limit_stops_the_batch_and_restarts_with_resume(line: CommandLine) -> None:
     make_list(
         line,
-        {"one": 'run = "true"', "two": 'needs = ["one"]\ngrace_seconds = 0.1', "three": 'needs = ["two"]'},
+        {"one": 'run = "true"', "two": 'needs = ["one"]\ngrace_seconds = 0.1', "three": 'needs = ["two"]', "four": ""},
         "timeout_seconds = 1000",
     )
     ended = line("work", "run", "--timeout", "1", status=3)
     batch_id = status(line)["batch_id"]
     assert "the batch reached its time limit: stopping 1 task" in ended.notes
     assert f"batch {batch_id} reached its time limit of 1.0s" in ended.notes
-    assert ended.text.startswith("PARTIAL: 1 of 3 done")
+    assert ended.text.startswith("PARTIAL: 1 of 4 done")
     stopped = status(line)
     assert (stopped["status"], stopped["timed_out"], stopped["stalled"]) == ("PARTIAL", True, False)
-    assert states(line) == {"one": "DONE", "two": "PENDING", "three": "PENDING"}
-    assert "stopped: the batch reached its time limit; `resume` restarts it" in _explanations(line)
+    assert states(line) == {"one": "DONE", "two": "PENDING", "three": "PENDING", "four": "PENDING"}
+    assert _explanations(line) == {
+        "",
+        "stopped: the batch reached its time limit; `resume` restarts it",
+        "waits for two",
+        "no new tasks are started: the batch reached its time limit",
+    }
     assert "(time limit reached)" in line("status").text
     assert "stopping 1 task: the batch reached its time limit" in line("events").text
     assert line("follow", status=3).text.splitlines()[-1].split(" ", 1)[1].startswith("PARTIAL")
     write(line.directory / "go", "")
-    assert line("resume", "--json").json["counts"] == {"DONE": 3}
+    assert line("resume", "--json").json["counts"] == {"DONE": 4}
     assert not status(line)["timed_out"]
 
 

@@ -261,3 +261,12 @@ def test_answer_that_is_not_used_is_noted(line: CommandLine) -> None:
     assert note in notes
     line("resume", "--batch", batch)
     assert Path(status(line)["tasks"][0]["log"]).parent.parent.name != batch
+
+
+def test_answer_to_an_earlier_question_is_not_an_unused_answer(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "codebatch ask first && codebatch ask second || exit 75"'})
+    line("work", "run", status=3)
+    line("work", "answer", "a", "yes")
+    line("resume", status=3)
+    line("work", "skip", "a", "--batch", "latest")
+    assert "are not used here" not in line("work", "run", "--unfinished", status=3).notes

@@ -411,10 +411,15 @@ def test_new_run_reports_orphaned_commands_of_a_dead_run(line: CommandLine) -> N
     assert not process_status.is_zombie
     end, resume = f"codebatch cancel --batch {batch_id}", f"codebatch resume --batch {batch_id}"
     assert match[3] == f"stop it with: {end}; or resume the batch with: {resume}"
+    (cell,) = (line.directory / ".codebatch/batches" / batch_id).glob("holders/*.cell")
+    data, ticks = cell.read_bytes(), process_status.start_ticks
+    cell.write_bytes(data.replace(ticks.to_bytes(8, "little"), (ticks - 1).to_bytes(8, "little")))
+    assert "running (process" not in line("work", "run", "-f", "quick.toml").notes, "its process ID was reused"
+    cell.write_bytes(data)
     line("cancel", "--batch", batch_id)
     process_status = process_stat(int(match[2]))
     assert process_status is None or process_status.is_zombie
-    assert "has left" not in line("work", "run", "-f", "quick.toml").notes
+    assert "running (process" not in line("work", "run", "-f", "quick.toml").notes
 
 
 def test_batch_without_pending_tasks_completes_after_a_signal(line: CommandLine) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 import pytest
 from msgspec.structs import replace
 
+from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.request import Answer, Open, Pause, Request, RequestHead
+from codebatch.model.work.request import Answer, Open, Pause, Request, RequestHead, Set
 from codebatch.model.work.work_batch import TaskPolicy, Work
 from codebatch.scheduling.actions import SpawnWorker
 from codebatch.scheduling.events import SessionStarted, UnitDone, WorkerId, WorkerIdle
@@ -20,7 +21,9 @@ from codebatch.scheduling.work.events import (
     AttemptOutcome,
     CommandAction,
     CommandEvent,
+    DeliverAnswer,
     OutcomesConcluded,
+    QuestionAsked,
     RecallQueued,
     RequestRead,
     SetTimer,
@@ -420,6 +423,46 @@ def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
     assert conductor.closed_pools == {}
     again = Conductor(agenda, concluded=OutcomesConcluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
     assert again.closed_pools == {}, "an Open must end the wait for the rate limit"
+
+
+@pytest.mark.parametrize("body", [Set(pools={"db": 2}), Set(max_parallel=2)])
+def test_larger_limit_applies_to_waiting_commands_at_once(body: Set) -> None:
+    ids = [CommandId("a"), CommandId("b")]
+    is_pool = not body.max_parallel
+    work = Work(
+        source="test", root=b"/", order=tuple(ids), strategy="parallel", max_parallel=2 if is_pool else 1,
+        policies=dict.fromkeys(ids, TaskPolicy(pools={"db": 1} if is_pool else {})), pools={"db": 1},
+    )  # fmt: skip
+    conductor = Conductor(make_command_plan(work, ids), concluded=OutcomesConcluded(()), epochs={})
+    request = RequestRead(Request(RequestHead(n=1, at_ns=0, by="test"), body))
+    events = (SessionStarted(), WorkerIdle(WorkerId(1)), WorkerIdle(WorkerId(2)), request)
+    starts = [sum(isinstance(action, StartCommand) for action in conductor.handle(event)) for event in events]
+    assert starts == [0, 1, 0, 1]
+
+
+def test_answered_commands_continue_in_the_order_of_their_answers() -> None:
+    ids = [CommandId(id_) for id_ in "abcd"]
+    work = Work(source="test", root=b"/", order=tuple(ids), strategy="parallel", max_parallel=2)
+    conductor = Conductor(make_command_plan(work, ids), concluded=OutcomesConcluded(()), epochs={})
+
+    def continued(*events: CommandEvent) -> list[int]:
+        actions = [action for event in events for action in conductor.handle(event)]
+        return [action.worker for action in actions if isinstance(action, DeliverAnswer)]
+
+    def asked(item: int) -> QuestionAsked:
+        return QuestionAsked(item, 1, 1, 1, Digest(f"question {item}"))
+
+    def answer(n: int, item: int) -> RequestRead:
+        body = Answer(task=ids[item], round=1, question=asked(item).question, text="yes")
+        return RequestRead(Request(RequestHead(n=n, at_ns=0, by="test"), body))
+
+    def done(item: int) -> tuple[CommandEvent, ...]:
+        outcome = AttemptOutcome(item=item, round=1, type="result", reason=None, epoch=1)
+        return OutcomesConcluded([outcome]), UnitDone(workers[item].worker)
+
+    workers = [WorkerIdle(WorkerId(number)) for number in (1, 2, 3, 4)]
+    assert continued(SessionStarted(), *workers, asked(0), asked(1), answer(1, 1), answer(2, 0)) == []
+    assert [continued(*done(2)), continued(*done(3))] == [[2], [1]]
 
 
 @pytest.mark.parametrize("is_paused", [False, True])

@@ -64,6 +64,12 @@ def test_schedule_respects_pools_and_exclusive_tasks() -> None:
     assert [(command.item, command.start) for command in left] == [(0, 0.0), (1, 2.0)]
 
 
+def test_task_that_waits_for_a_whole_pool_lets_no_later_task_take_it() -> None:
+    taken = {task: TaskPolicy(pools={"db": tokens}) for task, tokens in enumerate((1, 2, 1))}
+    schedule = schedule_items(agenda([[], [], []], 3, {"db": 2}, taken), {0: 2.0, 1: 2.0, 2: 2.0})
+    assert [(command.item, command.start) for command in sorted(schedule)] == [(0, 0.0), (1, 2.0), (2, 4.0)]
+
+
 def test_schedule_respects_the_start_interval() -> None:
     plan = msgspec.structs.replace(agenda([[], [], [], [0]], 3), start_every_seconds=2.0)
     starts = {command.item: command.start for command in schedule_items(plan, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}

@@ -207,6 +207,16 @@ def test_first_failure_ends_running_commands_if_halt_is_now() -> None:
     assert {left.state(item) for item in range(3)} == {CommandState.READY}
 
 
+@pytest.mark.parametrize(("acknowledged", "state"), [({}, "PENDING"), ({B: 1}, "READY")])
+def test_failure_that_a_user_has_seen_does_not_stop_others_again(
+    acknowledged: dict[CommandId, int], state: str
+) -> None:
+    failure = AttemptOutcome(item=1, round=1, type="failed", reason="exit", epoch=1)
+    opened = Open(rounds={}, acknowledged=acknowledged)
+    conductor = _restarted_conductor(_agenda(A, B, on_failure="stop"), {1: 1}, [opened], failure)
+    assert [state.value for state in conductor.states()] == [state, "FAILED"]
+
+
 @pytest.mark.parametrize("settings", [{"halt": "soon"}, {"halt": "now", "failures_max": 2}])
 def test_running_commands_continue_if_the_failure_does_not_halt(settings: dict[str, Any]) -> None:
     run = _Run(_agenda(A, B, C, on_failure="stop", **settings))

@@ -1,13 +1,15 @@
-"""`follow` and `events` of batches whose events were removed."""
+"""The events of a batch: those that are missing, and those after another process took it over."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from typing import Any
 
+from codebatch.model.work.event import instant_ns
 from tests.cli.run.test_follow import events_directory
-from tests.cli.work.test_work import line, make_list
-from tests.support.command_line import CommandLine, write
+from tests.cli.work.test_work import line, make_list, start
+from tests.support.command_line import CommandLine, wait_until, write
 
 __all__ = ["line"]
 
@@ -35,3 +37,23 @@ def test_missing_events_are_counted(line: CommandLine) -> None:
     write(line.directory / "fixed", "")
     line("resume")
     assert line("events").notes == ""
+
+
+def test_running_time_of_an_adopted_task_counts_from_its_start(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    process.kill()
+    process.communicate()
+    process = line.start("resume")
+
+    def progress() -> list[dict[str, Any]]:
+        """Return the progress that the second process reports."""
+        events = [json.loads(text) for text in line("events", "--json").lines]
+        return [event for event in events if event["event"] == "BATCH_PROGRESS" and ":2." in event["cursor"]]
+
+    wait_until(lambda: bool(progress()), "progress is reported")
+    write(line.directory / "go", "")
+    line.finish(process)
+    (running,) = progress()[0]["running"]
+    adopted = next(json.loads(text) for text in line("events", "--json").lines if "BATCH_TASK_ADOPTED" in text)
+    assert running["seconds"] > (instant_ns(progress()[0]["at"]) - instant_ns(adopted["since"])) / 1e9 - 0.1
