@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
@@ -16,6 +17,7 @@ _PART_CHARACTERS_MIN = 3
 _FILES_READ_MAX = 300
 _PLACES_SHOWN = 10
 _BOUNDARY = re.compile(r"(?<=[A-Za-z0-9]_)(?=[A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z])")
+_DOCUMENT = re.compile(rb"\.(?:adoc|md|mdx|po|rst|tex|txt)\Z")
 # The text around a part at the beginning of a name: quotes and an operator, or a placeholder.
 _BEGINNING = rb"[\"'`:]%b(?:[\"'`]\s*(?:\+|\.\s*[\w$]|\.\.|<>|~|&)|\$|#?\{|\\\(|%%[sdv])|\b%b\s*##"
 _END = rb"(?:(?:\+|\w\s*\.|\.\.|<>|~|&)\s*[\"'`]|[})]|%%[sdv]|##\s*)%b\b"
@@ -36,7 +38,8 @@ def _parts(name: str) -> Iterator[tuple[str, re.Pattern[bytes]]]:
     """Yield the beginnings and ends of a name at the boundaries of its words, with patterns of their uses."""
     boundaries = [match.start() for match in _BOUNDARY.finditer(name)][: _PARTS_MAX // 2]
     for boundary in boundaries:
-        beginning, end = name[:boundary], name[boundary - (name[boundary - 1] == "_") :]
+        has_underscore = name[boundary - 1] == "_"
+        beginning, end = name[:boundary], name[boundary - 1 :] if has_underscore else ""
         if len(beginning.strip("_")) >= _PART_CHARACTERS_MIN - 1:
             encoded = re.escape(beginning.encode())
             yield beginning, re.compile(_BEGINNING % (encoded, encoded))
@@ -45,9 +48,8 @@ def _parts(name: str) -> Iterator[tuple[str, re.Pattern[bytes]]]:
 
 
 def _find(records: BatchRecords, part: str, pattern: re.Pattern[bytes]) -> Iterator[str]:
-    for number, (_, entry) in enumerate(records.items_with_name(part)):
-        if number == _FILES_READ_MAX:
-            return
+    entries = (entry for _, entry in records.items_with_name(part) if not _DOCUMENT.search(entry.path))
+    for entry in islice(entries, _FILES_READ_MAX):
         try:
             content = records.read_object(entry)
         except ObjectMissing:

@@ -67,8 +67,11 @@ def _key(record: JsonRecord) -> tuple[object, ...]:
 
 # Bases outside of a project that call no methods of their subclasses by other names than those of operators.
 _PASSIVE_BASE = re.compile(
-    r"ABC|Any|Cloneable|Flag|Generic|NamedTuple|Object|Protocol|Serializable|TypedDict|bool|bytes|dict|float|frozenset"
-    r"|int|list|object|set|str|tuple|\w*(?:Enum|Error|Exception|Throwable|Warning)"
+    r"ABC|Any|Flag|Generic|NamedTuple|Object|Protocol|TypedDict|bool|bytes|dict|float|frozenset|int|list|namedtuple"
+    r"|object|set|str|tuple|(?:Mutable)?(?:Mapping|Sequence|Set)|Collection|Container|Hashable|Iterator|Reversible|Sized"
+    r"|Async(?:Iterable|Iterator)|AutoCloseable|Cloneable|Closeable|Comparable|Iterable|Serializable"
+    r"|I(?:Async)?(?:Comparable|Comparer|Disposable|Enumerable|Enumerator|Equatable)"
+    r"|\w*(?:Enum|Error|Exception|Throwable|Warning)"
 )
 
 

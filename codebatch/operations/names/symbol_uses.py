@@ -22,6 +22,7 @@ from codebatch.model.text.words import searched_word
 from codebatch.operations import ignore_note
 from codebatch.operations.names.implicit_callers import implicit_callers
 from codebatch.operations.names.joined_names import find_joined_names
+from codebatch.operations.names.missing_modules import MissingModules
 from codebatch.operations.names.overridden_methods import METHOD_TYPES, find_overridden_methods, has_outer_base
 from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, classify, classify_through, is_other
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
@@ -31,7 +32,6 @@ from codebatch.operations.queries.references import SearchProgress, ignore_progr
 from codebatch.plugins.worker_services import use_services
 from codebatch.query.answers.dependencies import BatchImports
 from codebatch.query.answers.language_families import language_family
-from codebatch.query.answers.path_mentions import file_names, is_named_module, names_file
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.fields import JsonRecord, as_typed_record
@@ -43,8 +43,6 @@ T = TypeVar("T")
 
 
 _DEPENDENCIES_TASK = "dependencies"
-_FAMILIES_WITH_ROOTS = frozenset({"javascript", "lua", "python"})
-"""Languages in which settings that are not read can map the beginning of a module name to any directory."""
 _ALIASES_MAX = 20
 _EXPORTERS_MAX = 200
 """Maximum number of other names of a symbol that are searched, and of files through which an export is followed."""
@@ -54,10 +52,11 @@ class SymbolUses(msgspec.Struct, frozen=True, kw_only=True):
     """The definitions of a symbol, and its uses by path and position.
 
     `others` has the uses in the same files that the question leaves out, with their number by role. `uncertain` stands
-    for those that are not exact; `misplaced`, `outer` and `unbound` are as in UseSearch. `other_chains` stands for uses
-    of the last part of the name with other parts before it, if no file of the batch defines the name. `covered` is the
-    number of occurrences by path that the answer covers. `implicit` is the evidence of uses without the whole name, if
-    there are no other uses.
+    for those that are not exact; `outer` and `unbound` are as in UseSearch. `misplaced` stands for uses through missing
+    modules with names like those of the files of the definitions. `other_chains` stands for uses of the last part of
+    the name with other parts before it, if no file of the batch defines the name. `covered` is the number of
+    occurrences by path that the answer covers. `implicit` is the evidence of uses without the whole name, if there are
+    no other uses.
     """
 
     definitions: list[JsonRecord]
@@ -130,7 +129,11 @@ def search_uses(
         else:
             uses.append(use)
     search.overridden, search.is_open = {}, False
-    others |= {"misplaced": search.misplaced, "outer": search.outer, "unbound": search.unbound}
+    others |= {
+        "misplaced": search.misplaced(definitions),
+        "outer": search.outer,
+        "unbound": search.unbound,
+    }
     is_empty = all(use.use.role == "definition" for use in uses)
     implicit = search.implicit_uses(definitions) if is_empty else ()
     uses.sort(key=lambda use: (use.path, use.use.line, use.use.column))
@@ -209,18 +212,17 @@ class UseSearch:
     - `is_open`: whether values of types outside of the project can have the methods that are searched.
     - `outer`: the number of calls of methods with the name of such values.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
-    - `misplaced`: the number of uses of names that seem to be imported from outside of the project, but from a module
-      like that of a symbol.
     - `unbound`: the number of files that import a module with a default export late, without a name for the export.
     """
 
     def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
         self.missing: list[bytes] = []
-        self.unfollowed = self.misplaced = self.outer = self.unbound = 0
+        self.unfollowed = self.outer = self.unbound = 0
         self.question = question
         self.overridden: Mapping[SymbolKey, str] = {}
         self.is_open = False
         self._first_name = ""
+        self._external = Counter[str]()
         self._exporting: set[tuple[str, str]] = set()
         self._seen: dict[str, Counter[bytes]] = defaultdict(Counter)
         self._records: BatchRecords = question.records
@@ -241,6 +243,15 @@ class UseSearch:
         names = sorted({str(definition["name"]) for definition in definitions})
         joined = [evidence for name in names for evidence in find_joined_names(self._records, name)]
         return (*implicit_callers(self._records, self._uses, definitions), *joined)
+
+    def misplaced(self, definitions: Sequence[JsonRecord]) -> int:
+        """Return the number of uses through missing modules that seem to be those of some definitions."""
+        modules = MissingModules(symbol_keys(definitions))
+        return sum(
+            count
+            for file, count in self._external.items()
+            if modules.are_imported(file, self._links_of(file), self._uses.language_of(file))
+        )
 
     def covered(self, roles: Collection[str]) -> Mapping[bytes, int]:
         """Return the number of occurrences in some roles of the name that was searched first, by path."""
@@ -266,7 +277,7 @@ class UseSearch:
                 found = found or classify_through(path, use, self.overridden)
                 if found is None:
                     if use.resolved.certainty == "external":
-                        self.misplaced += self._may_lead_to(path, symbols)
+                        self._external[os.fsdecode(path)] += 1
                         self.outer += self.is_open and alias == name and self._is_of_value(path, use)
                     is_open = use.resolved.certainty == "name" and not use.resolved.definitions
                     self.unfollowed += is_open and alias == name and use.role in ("call", "reference")
@@ -277,20 +288,6 @@ class UseSearch:
                         if other not in known and len(known) < _ALIASES_MAX:
                             known.add(other)
                             pending.append(other)
-
-    def _may_lead_to(self, path: bytes, symbols: Collection[SymbolKey]) -> bool:
-        """Return whether an import of a file leads to no file, but names a module like that of one of the symbols."""
-        file = os.fsdecode(path)
-        targets = [edge.target.strip(".") for edge in self._links_of(file) if edge.resolution == "external"]
-        names = [file_names(symbol[0], is_unique=False) for symbol in symbols]
-        if any(names_file(target, own, file.split("/")[:-1]) for target in targets for own in names):
-            return True
-        modules = {
-            (own.directories[-1] if own.is_directory else own.stem, symbol[1])
-            for own, symbol in zip(names, symbols, strict=True)
-        }
-        has_roots = language_family(self._uses.language_of(file)) in _FAMILIES_WITH_ROOTS
-        return has_roots and any(is_named_module(target, *module) for target in targets for module in modules)
 
     def may_be_called_outside(self, methods: Sequence[JsonRecord]) -> bool:
         """Return whether a value of a type outside of the project can have one of some methods.

@@ -27,7 +27,7 @@ _DESCRIPTIONS = frozenset(
     # Python.
     b"abstractmethod asynccontextmanager cache cached_property classmethod contextmanager dataclass define deleter "
     b"final "
-    b"frozen getter lru_cache no_type_check overload override property runtime_checkable setter staticmethod "
+    b"frozen getter lru_cache no_type_check overload override property reify runtime_checkable setter staticmethod "
     b"total_ordering unique wraps "
     # JVM.
     b"allargsconstructor builder canignorereturnvalue checkreturnvalue composable contract data deprecated documented "
@@ -35,8 +35,8 @@ _DESCRIPTIONS = frozenset(
     b"noargsconstructor nonnull notnull nullable optin parcelize requiredargsconstructor retention safevarargs "
     b"serializable slf4j suppress suppresswarnings tailrec target throws tostring value visiblefortesting "
     # C#, PHP.
-    b"allownull conditional debuggerdisplay debuggerstepthrough editorbrowsable excludefromcodecoverage flags "
-    b"maybenull methodimpl notnullwhen obsolete pure returntypewillchange structlayout suppressmessage "
+    b"allownull attributeusage conditional debuggerdisplay debuggerstepthrough editorbrowsable excludefromcodecoverage "
+    b"flags maybenull methodimpl notnullwhen obsolete pure returntypewillchange structlayout suppressmessage "
     # Rust.
     b"allow automatically_derived cfg cfg_attr cold deny derive doc expect inline macro_export must_use non_exhaustive "
     b"repr skip target_feature track_caller warn "
