@@ -101,7 +101,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `coordinator`: the process that runs the batch, or None.
     - `workers`: the processes that run tasks. They can outlive the coordinator.
     - `capacity`: the current size of each pool.
-    - `open_questions`: all questions that tasks have asked, with the digest of a question as its key.
+    - `questions`: all questions that tasks have asked, with the digest of a question as its key.
     - `cost`: the sum of the costs that attempts reported, or None if no attempt reported a cost.
     - `unreadable`: the tasks whose last outcome is damaged. These tasks count as interrupted.
     - `is_expired`: whether the batch reached its time limit. No task starts until the batch is resumed.
@@ -116,7 +116,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     workers: tuple[HolderFile, ...]
     is_paused: bool = False
     capacity: dict[str, int] = msgspec.field(default_factory=dict)
-    open_questions: dict[str, Question] = msgspec.field(default_factory=dict)
+    questions: dict[str, Question] = msgspec.field(default_factory=dict)
     cost: float | None = None
     unreadable: tuple[CommandId, ...] = ()
     is_expired: bool = False
@@ -197,7 +197,7 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> W
         is_expired=conductor.is_expired,
         closed=conductor.closed_pools,
         capacity=dict(conductor.capacity),
-        open_questions={question.digest: question for _, _, question in question_entries},
+        questions={question.digest: question for _, _, question in question_entries},
         cost=round(math.fsum(costs), 6) if costs else None,
         unreadable=tuple(commands[item] for item in unreadable_last(concluded)),
     )

@@ -141,7 +141,7 @@ def _answered_commands(work_batch: WorkBatch) -> Iterator[CommandId]:
         body = request.body
         if (
             isinstance(body, Answer)
-            and body.question in work_batch.standing.open_questions
+            and body.question in work_batch.standing.questions
             and body.round == rounds.get(body.task)
         ):
             yield body.task

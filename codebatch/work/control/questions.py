@@ -78,7 +78,7 @@ def _open_question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestio
                 round=command.round,
                 digest=digest,
             )
-    question_text = work_batch.standing.open_questions.get(digest)
+    question_text = work_batch.standing.questions.get(digest)
     return OpenQuestion(
         task=command.id,
         kind="asked",

@@ -415,7 +415,7 @@ class CommandWorld:
         if chance.random() < 0.4:
             text = (
                 f"so {chance.random()}"
-                if command.question in status.open_questions
+                if command.question in status.questions
                 else chance.choice(("again", "failed", "done"))
             )
             question = Digest(command.question or coordinator_question_digest("interrupted", command.id, command.round))
