@@ -152,7 +152,7 @@ def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateRes
 
 
 def _result_lines(result: GateResult) -> Iterator[str]:
-    looked = ", ".join(count_text(count, noun.removesuffix("s")) for noun, count in result.details.items())
+    looked = ", ".join(count_text(count, _singular(noun), noun) for noun, count in result.details.items())
     failed = count_text(result.failures_count, "failure")
     detail = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
     yield f"{result.outcome:7}  {result.gate_id:25}  {detail[result.outcome]}".rstrip()
@@ -162,6 +162,10 @@ def _result_lines(result: GateResult) -> Iterator[str]:
         yield from (f"      {word}: {text}" for word, text in differs if text)
     if (more := result.failures_count - _FAILURES_SHOWN_MAX) > 0:
         yield f"    {count_text(more, 'more failure')}"
+
+
+def _singular(noun: str) -> str:
+    return noun.removesuffix("es" if noun.endswith("ches") else "s")
 
 
 def _gates_exit_status(context: CommandContext, results: Sequence[GateResult]) -> int:
