@@ -64,6 +64,7 @@ GO = "package a\n\nfunc g() {{\n\t{}\n}}\n"
         ("rust", "$X", "fn g() { if let a = f(b = c) { d } }\n", "fn g() { if let a = (b = c) { d } }\n"),
         ("go", "$X", GO.format("if a := f(T{}); a {}"), GO.format("if a := (T{}); a {}")),
         ("go", "&T{$X}", GO.format("if a := f(b); g(f(b)) {}"), GO.format("if a := (&T{b}); g(&T{b}) {}")),
+        ("go", "T{$X}", GO.format("if a := []T{f(b)}; a {}"), GO.format("if a := []T{T{b}}; a {}")),
         ("go", "$X", GO.format("if a { b = f(T{}) }"), GO.format("if a { b = T{} }")),
         ("go", "$X", GO.format("a := &f(&b)"), GO.format("a := &(&b)")),
         ("csharp", "$X", "var x = (T) f(-a);\n", "var x = (T) (-a);\n"),

@@ -58,7 +58,7 @@ def read_unrecorded_work(
 
 def has_unknown_changes(command: CommandStatus) -> bool:
     """Return whether the changes of a task could not be recorded, so that it failed. Its tree is kept."""
-    return command.reason == "check" and command.exit_status is None and not command.changes
+    return command.reason == "check" and command.exit_status is None
 
 
 def unrecorded_work_text(count: int, paths: Sequence[UnrecordedPath] = ()) -> str:
