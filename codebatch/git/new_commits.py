@@ -141,14 +141,6 @@ def current_branch(repository: Repository) -> str | None:
     return None
 
 
-def find_remote(repository: Repository) -> str | None:
-    """Return the name of the remote repository to push to, `origin` if it exists. None: there is none."""
-    with contextlib.suppress(GitError):
-        names = _query_git(repository, "remote").decode("utf-8", "replace").split("\n")
-        return "origin" if "origin" in names else names[0] or None
-    return None
-
-
 def read_identities(repository: Repository) -> Identities:
     """Return the author and committer that the user's settings of git name. Raises GitError if they name none."""
     found = []

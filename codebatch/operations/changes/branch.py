@@ -23,7 +23,6 @@ from codebatch.git.new_commits import (
     current_branch,
     find_checked_out_branches,
     find_prefix,
-    find_remote,
     is_branch_name,
     read_blob,
     read_identities,
@@ -75,7 +74,7 @@ class NewBranch(msgspec.Struct, frozen=True, kw_only=True):
     - `commits`: its commits, oldest first.
     - `refused`: the changes that do not fit, sorted by path. `left_out`: the tasks without a commit because of them.
     - `applied`: the number of changes that the parent commit has already.
-    - `remote`: the remote repository to which the branch can be pushed, or None.
+    - `remote`: the remote repository to which the branch can be pushed, `origin` or the only one, or None.
     """
 
     name: str
@@ -178,7 +177,7 @@ def make_branch(
         refused=plan.refused,
         left_out=tuple(dict.fromkeys(group.task for group in plan.left_out)),
         applied=plan.applied,
-        remote=find_remote(repository),
+        remote=repository.remote or None,
     )
 
 

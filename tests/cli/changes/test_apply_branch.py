@@ -316,6 +316,8 @@ def test_store_from_elsewhere_needs_trust(tmp_path: Path) -> None:
 def test_command_that_pushes_the_branch_is_printed(project: CommandLine, tmp_path: Path) -> None:
     git(tmp_path, "remote", "add", "backup", "/nowhere")
     assert project("apply", "--branch", "x").notes.splitlines()[-1] == "next: git push backup x"
+    git(tmp_path, "remote", "add", "other", "/nowhere")
+    assert "git push" not in project("apply", "--branch", "z").notes
     git(tmp_path, "remote", "add", "origin", "/nowhere")
     assert project("apply", "--branch", "y'z").notes.splitlines()[-1] == "next: git push origin 'y'\"'\"'z'"
 
