@@ -1,4 +1,4 @@
-"""Tests of the status of a work batch, also if files are damaged or attempts end during the query."""
+"""Tests of the status of a work batch, also if files are damaged, attempts end meanwhile, or work is not recorded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.model.record import CommandReason
+from codebatch.model.work.command import CommandId
 from codebatch.operations.project.stores import open_store
-from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
+from codebatch.query.status.unrecorded_work import has_unknown_changes
+from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
+from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.work.attempts import CommandLeases, CommandPlaces, read_leases
@@ -59,3 +63,21 @@ def test_attempt_that_ends_during_a_status_query_is_not_interrupted(
     monkeypatch.setattr("codebatch.query.status.work_status.read_leases", read_late)
     status = _read_status(tmp_path)
     assert (status.counts, status.is_stalled) == ({"DONE": 1}, False)
+
+
+@pytest.mark.parametrize(
+    ("reason", "exit_status", "is_unknown"),
+    [
+        ("check", None, True),
+        ("check", 1, False),  # The command `check` of the task failed.
+        ("start", None, False),  # It has no changes.
+        ("exit", 1, False),
+    ],
+)
+def test_changes_are_unknown_if_they_could_not_be_recorded(
+    reason: CommandReason, exit_status: int | None, is_unknown: bool
+) -> None:
+    command = CommandStatus(
+        id=CommandId("a"), item=0, state=CommandState.FAILED, reason=reason, exit_status=exit_status
+    )
+    assert has_unknown_changes(command) is is_unknown

@@ -17,7 +17,7 @@ from codebatch_workers.tasks.parse_config import ParseConfig
 from codebatch_workers.tasks.rewrite_config import RewriteConfig
 
 # Packages outside codebatch_workers on which the tasks depend.
-_TASK_SOURCES = ("codebatch.errors", "codebatch.model")
+_TASK_SOURCES = ("codebatch.errors", "codebatch.installation", "codebatch.model")
 
 PARSE = TaskDeclaration(
     name="parse",
