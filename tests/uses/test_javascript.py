@@ -28,6 +28,9 @@ SHAPES: list[tuple[str, Mapping[str, str], str, list[str]]] = [
     ("constructed constant", {"a.ts": "export class A { m() {} }\nexport const a = new A();\n", "b.ts": "import { a } from './a';\na.«m»();\n"}, "inferred", ["a.ts:1 A.m"]),
     ("this", {"a.ts": "class A {\n  m() {}\n  n() { this.«m»(); }\n}\n"}, "inferred", ["a.ts:2 A.m"]),
     ("key of an object", {"a.ts": "function f() {}\nconst o = { «f»: 1 };\n"}, "name", []),
+    ("getter", {"a.ts": "class B { m() {} }\nclass A { get b() { return new B(); } }\nnew A().b.«m»();\n"}, "inferred", ["a.ts:1 B.m"]),
+    ("method that is not called", {"a.ts": "class B { m() {} }\nclass A { b() { return new B(); } }\nnew A().b.«m»();\n"}, "name", []),
+    ("function with members", {"a.ts": "class B { m() {} }\nfunction f(): B { return new B(); }\nnamespace f { export const x = 1; }\nf().«m»();\n"}, "inferred", ["a.ts:1 B.m"]),
     ("builtin", {"a.ts": "class A {\n  parseInt() { return «parseInt»('1'); }\n}\n"}, "name", []),
     ("external", {"a.ts": "import { f } from 'pkg';\n«f»();\n"}, "external", []),
 ]  # fmt: skip

@@ -41,6 +41,7 @@ SHAPES: list[tuple[str, Mapping[str, str], str, list[str]]] = [
     ("conditional import", {"a.py": "try:\n    from b import f\nexcept ImportError:\n    def f(): pass\n«f»()\n", "b.py": "def f(): pass\n"}, "name", ["a.py:4 f", "b.py:1 f"]),
     ("base outside", {"a.py": "import x\nclass A(x.B):\n    def g(self): self.«f»()\ndef f(): pass\n"}, "name", []),
     ("builtin", {"a.py": "class A:\n    def print(self): «print»()\n"}, "external", []),
+    ("one of two branches", {"a.py": "class A:\n    def m(self): ...\nclass B:\n    def m(self): ...\ndef f(x):\n    if x:\n        y = A()\n    else:\n        y = B()\n    y.«m»()\n"}, "name", []),
 ]  # fmt: skip
 
 
