@@ -199,6 +199,11 @@ def definitions_at(records: BatchRecords, name: str, definitions: Sequence[JsonR
     return chosen
 
 
+def _is_csharp(definitions: Sequence[JsonRecord]) -> bool:
+    """Return whether definitions are in C#, where `[Name]` is the attribute `NameAttribute`."""
+    return all(path_bytes(record).endswith(b".cs") for record in definitions)
+
+
 def symbol_keys(definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
     """Return the keys of the symbols that `symbol` records define."""
     return frozenset((os.fsdecode(path_bytes(record)), str(record["qualified"])) for record in definitions)
@@ -242,6 +247,10 @@ class UseSearch:
         """Return the evidence that code uses one of some definitions without its whole name."""
         names = sorted({str(definition["name"]) for definition in definitions})
         joined = [evidence for name in names for evidence in find_joined_names(self._records, name)]
+        attributes = [name for name in names if name.endswith("Attribute") and _is_csharp(definitions)]
+        for short in (name.removesuffix("Attribute") for name in attributes):
+            uses = sum(use.role in ("call", "reference") for _, use in self._uses_of_name(short))
+            joined += use_evidence(short, {"short": uses} if uses else {}, "")
         return (*implicit_callers(self._records, self._uses, definitions), *joined)
 
     def misplaced(self, definitions: Sequence[JsonRecord]) -> int:

@@ -117,6 +117,9 @@ def use_evidence(name: str, others: Mapping[str, int], listed: str) -> Iterator[
                     f"calls of {word} of values from outside the project may call it",
                 )
                 yield Evidence(kind="unresolved", count=count, text=text, command=_references_command(word))
+            case "short":
+                text = count_text(count, f"use of the short name {word}", f"uses of the short name {word}")
+                yield Evidence(kind="reference", count=count, text=text, command=_references_command(word))
             case "renamed":
                 text = count_text(count, "use under another name", "uses under other names")
                 command = shlex.join(["codebatch", "impact", name])

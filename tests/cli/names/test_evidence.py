@@ -114,6 +114,13 @@ def test_references_count_uses_under_other_names_only(tmp_path: Path) -> None:
         assert [caller.first.use.line for caller in batch.callers("log_it").result] == [2]
 
 
+def test_attribute_in_csharp_is_used_by_its_short_name(tmp_path: Path) -> None:
+    files = {"a.cs": "class LogAttribute : Attribute {}\n[Log] class A {}\nclass OldAttribute : Attribute {}\n"}
+    with batch_of(tmp_path, files) as batch:
+        assert batch.callers("LogAttribute").completeness.doubt == "none, but 1 use of the short name Log"
+        assert batch.callers("OldAttribute").is_complete
+
+
 @pytest.mark.parametrize(("path", "is_test"), [("tests/test_a.py", True), ("src/a.py", False)])
 def test_a_test_runner_calls_functions_in_test_files(tmp_path: Path, path: str, is_test: bool) -> None:
     with batch_of(tmp_path, {path: "def test_log(): pass\ndef log_test(): pass\n"}) as batch:
