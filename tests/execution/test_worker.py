@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import resource
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -360,6 +362,21 @@ def test_adopted_shard_file_names_are_durable_before_their_outcome(
     done = [(operation.call, operation.path.name) for operation in calls]
     linked = [call for call, _ in done].index("link")
     assert ("fsync", layout.RESULTS) in done[:linked]
+
+
+def test_channel_with_a_descriptor_above_1024_is_read(pair: tuple[Coordinator, CoordinatorChannel]) -> None:
+    """A worker inherits the number from its coordinator, which may have many open files."""
+    coordinator, channel = pair
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    try:
+        with socket.socket(fileno=fcntl.fcntl(channel.fileno(), fcntl.F_DUPFD_CLOEXEC, 1025)) as high:
+            channel = CoordinatorChannel(high)
+            assert channel.try_receive() is None
+            coordinator.send(Stop())
+            assert channel.try_receive() == Stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_closed_channel_raises_coordinator_gone(pair: tuple[Coordinator, CoordinatorChannel]) -> None:

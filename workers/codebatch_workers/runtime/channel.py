@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 from collections import deque
 
@@ -50,13 +49,16 @@ class CoordinatorChannel:
 
     def try_receive(self) -> MessageToWorker | None:
         """Return the next message if one has arrived, otherwise None. This does not block. Raises CoordinatorLost."""
-        while not self._messages and select.select([self._connection], [], [], 0)[0]:
-            self._read_messages()
-        return self._messages.popleft() if self._messages else None
+        while not self._messages:
+            try:
+                self._read_messages(socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return None
+        return self._messages.popleft()
 
-    def _read_messages(self) -> None:
+    def _read_messages(self, flags: int = 0) -> None:
         try:
-            data = self._connection.recv(RECEIVE_BYTES)
+            data = self._connection.recv(RECEIVE_BYTES, flags)
         except ConnectionResetError as error:
             raise CoordinatorLost from error
         if not data:
