@@ -169,6 +169,13 @@ def test_unknown_elements_of_checkstyle_are_unread() -> None:
     assert read_report("checkstyle", data).unread == UnreadText(2, ("<violation>",))
 
 
+def test_error_of_checkstyle_outside_of_a_file_has_no_path() -> None:
+    report = read_report(
+        "checkstyle", b'<checkstyle><file name="a.py"><error line="1"/></file><error line="2"/></checkstyle>'
+    )
+    assert [finding.paths for finding in report.findings] == [("a.py",), ()]
+
+
 def test_line_of_checkstyle_that_no_file_has_is_not_the_first_line() -> None:
     (finding,) = read_report("checkstyle", b'<checkstyle><error line="99999999999" message="m"/></checkstyle>').findings
     assert finding.line == LOCATION_NUMBER_MAX

@@ -253,6 +253,14 @@ def test_other_names_of_the_loopback_address_are_allowed(app: LiveApp, host: str
     assert send(app.asgi, ask.with_headers(Origin=f"http://{host}")).status == 200
 
 
+@pytest.mark.parametrize(("port", "status"), [(80, 200), (PORT, 403)])
+def test_host_and_origin_have_no_port_only_if_it_is_80(live_store: LiveStore, port: int, status: int) -> None:
+    app = LiveApp(open_store(live_store.root), token=TOKEN, port=port, allows_control=True)
+    ask = replace(allowed(ROWS["/api/v1/session"]), host=("localhost",)).with_headers(Origin="http://localhost")
+    assert send(app.asgi, ask).status == status
+    app.stop()
+
+
 @pytest.mark.parametrize(
     ("path", "name"),
     [(path, name) for path, row in ROWS.items() for name, refusal in REFUSALS.items() if refusal.applies(row)],

@@ -191,9 +191,11 @@ def test_failures_are_grouped(tmp_path: Path, client: Client, live_store: LiveSt
     assert client.get(live_store.analysis_path("/failures")).json() == {"groups": [], "total": 0}
 
 
-def test_regressions_are_those_since_the_previous_analysis(own_store: LiveStore) -> None:
+def test_regressions_are_those_since_the_previous_complete_analysis(own_store: LiveStore) -> None:
     first = own_store.analysis
     project = own_store.root.parent / "project"
+    (project / "src" / "main.py").write_text("def run(code):\n    return eval(code), eval(code)\n")
+    CommandLine(own_store.root.parent)("run", "project", "--store", "store", "--task", "parse")
     (project / "src" / "main.py").write_text("def run(code):\n    return eval(code), exec(code)\n")
     second = CommandLine(own_store.root.parent)("run", "project", "--store", "store", "--json").json["batch_id"]
     before = tree_of(own_store.root)
