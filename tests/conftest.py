@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from codebatch.system.host import usable_cores
 from codebatch.system.processes.memory import available_memory
+from tests.support.resources import left_open, open_descriptors
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -35,6 +37,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in _PROCESS_FOLDERS:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def _no_descriptor_stays_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves file descriptors open. Those of fixtures with a wider scope are opened before it.
+
+    Folders whose tests start processes are excepted: some run workers in this process, and workers close their files
+    only when they end.
+    """
+    before = open_descriptors()
+    yield
+    assert request.path.parent.name in _PROCESS_FOLDERS or left_open(before) == []
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -147,7 +148,8 @@ def test_failure_committed_by_another_coordinator_is_adopted(bench: _Coordinator
     """Otherwise the item would count as being failed here for ever, and the run would never end."""
     register = OutcomeRegister(bench.shard, 0, "parse", 1)
     failed = failed_outcome(b"a", register, "timeout", FrameWriter())
-    OutcomeCommitter(bench.batch.files, bench.batch.root, OTHER).commit_outcomes([failed], epoch=0, round_=1)
+    with closing(OutcomeCommitter(bench.batch.files, bench.batch.root, OTHER)) as committer:
+        committer.commit_outcomes([failed], epoch=0, round_=1)
     assert not bench.coordinator.ledger.has_outcome(register)
     bench.coordinator._commit_failure(CommitFailure(bench.shard, 0, ("parse",), 1, "crash"))
     (link,) = bench.coordinator.ledger.iter_links(bench.shard, "parse")

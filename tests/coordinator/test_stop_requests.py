@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,10 @@ class _Leasing:
 
 
 @pytest.fixture
-def leasing(tmp_path: Path) -> _Leasing:
-    return _Leasing(make_place(tmp_path, Command(id=A, run="true"), Command(id=B, run="true")))
+def leasing(tmp_path: Path) -> Iterator[_Leasing]:
+    made = _Leasing(make_place(tmp_path, Command(id=A, run="true"), Command(id=B, run="true")))
+    yield made
+    made.holder.close()
 
 
 def test_stop_request_names_an_attempt_after_it_has_its_lease(leasing: _Leasing) -> None:

@@ -26,7 +26,7 @@ from codebatch.model.work.placeholders import (
     shell_script,
     shell_variables,
 )
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 HOSTILE = "a  b\t*\n'\"`touch pwned` $(touch pwned) ${x} ; touch pwned # \\ {id} é"
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]

@@ -15,7 +15,7 @@ from codebatch.query.fields import JsonRecord, field_value, record_fields
 from codebatch.query.filters.comparability import possible_field_values
 from codebatch.query.filters.expression import EXPRESSION_CHARACTERS_MAX, EXPRESSION_DEPTH_MAX, compile_expression
 from codebatch.query.filters.filters import RecordFilter
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 METRIC: JsonRecord = {
     "kind": "metric", "path": "src/a.py", "metric": "complexity", "value": 12, "symbol": "A.f", "line": 3,

@@ -16,7 +16,7 @@ from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.scheduling.analysis.session import AnalysisSession
 from codebatch.scheduling.events import OutcomesCommitted, SessionStarted, UnitDone, WorkerId, WorkerIdle
 from tests.scheduling.work.batches import work_of
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 S = ShardId("00000001")
 Needs = dict[str, Sequence[str]]

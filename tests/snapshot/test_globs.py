@@ -9,7 +9,7 @@ import pytest
 
 from codebatch.model import globs
 from codebatch.model.gitignore import parse_ignore_file, parse_pattern
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 SECONDS_MAX = 10.0  # CPU seconds: ten times what an idle machine needs.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 
@@ -104,16 +105,18 @@ def test_golden_file_contains_every_event() -> None:
 
 
 def test_journal_reader_returns_new_lines_of_all_holders_by_time(tmp_path: Path) -> None:
-    first, second = _journal(tmp_path, at_ns=10), _journal(tmp_path, WORKER, at_ns=1)
-    reader = JournalReader(RealFiles(), tmp_path)
-    assert _events(reader) == []
-    first.write_event(EVENTS[0])
-    second.write_event(EVENTS[1])
-    assert _events(reader) == [EVENTS[1], EVENTS[0]]
-    assert _events(reader) == []
-    first.write_event(EVENTS[2])
-    _journal(tmp_path, HolderId("2" * 32), at_ns=5).write_event(EVENTS[3])
-    assert _events(reader) == [EVENTS[3], EVENTS[2]]
+    holders = {HOLDER: 10, WORKER: 1, HolderId("2" * 32): 5}
+    with ExitStack() as opened:
+        first, second, third = (opened.enter_context(closing(_journal(tmp_path, *each))) for each in holders.items())
+        reader = JournalReader(RealFiles(), tmp_path)
+        assert _events(reader) == []
+        first.write_event(EVENTS[0])
+        second.write_event(EVENTS[1])
+        assert _events(reader) == [EVENTS[1], EVENTS[0]]
+        assert _events(reader) == []
+        first.write_event(EVENTS[2])
+        third.write_event(EVENTS[3])
+        assert _events(reader) == [EVENTS[3], EVENTS[2]]
 
 
 def test_incomplete_journal_line_is_read_again_when_complete(tmp_path: Path) -> None:

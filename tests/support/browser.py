@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import select
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.support.resources import is_readable
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DEADLINE_SECONDS = 120.0
@@ -177,8 +178,7 @@ class Page:
     def _next(self) -> dict[str, Any]:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while b"\0" not in self._pending:
-            ready, _, _ = select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, "the browser does not answer"
+            assert is_readable(self._read, deadline - time.monotonic()), "the browser does not answer"
             data = os.read(self._read, 1 << 20)
             assert data, "the browser has ended"
             self._pending += data

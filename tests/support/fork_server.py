@@ -140,6 +140,9 @@ def _server() -> tuple[socket.socket, threading.Lock]:
         process.wait()
 
     atexit.register(end)
+    from tests.support.resources import keep_open  # Deferred: the fork server runs this file as a script.
+
+    keep_open(parent_end.fileno())
     return parent_end, threading.Lock()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import select
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.files.files import RealFiles
+from tests.support.resources import is_readable
 
 COORDINATOR = HolderId("c" * 32)
 PATIENCE_SECONDS = 60.0
@@ -115,7 +115,7 @@ class Coordinator:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._received:
             assert time.monotonic() < deadline, f"no {kind.__name__} arrived: {self.worker.stderr_text}"
-            if select.select([self.worker.channel], [], [], 0.1)[0]:
+            if is_readable(self.worker.channel, 0.1):
                 received = self.worker.receive()
                 assert received is not None, f"the worker has ended: {self._why()}"
                 # The worker sends Returned when an attempt takes long.

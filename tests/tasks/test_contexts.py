@@ -11,7 +11,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch_workers.syntax.contexts import language_context, package_directories, packages_context
 from codebatch_workers.tasks import ANALYZE, LINT, PARSE, SYMBOLS
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.support.source_files import Snapshot
 
 

@@ -25,7 +25,7 @@ from codebatch_workers.duplicates.import_statements import import_spans
 from codebatch_workers.duplicates.repeats import REPEATED_BYTES_MIN, CodeText, RepeatedLines, maximal_repeats
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.support.source_files import created, source
 
 Place = tuple[int, int]

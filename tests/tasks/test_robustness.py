@@ -12,7 +12,7 @@ from msgspec import UNSET
 from codebatch.model.record import File, Record
 from codebatch_workers.syntax.language.languages import every_language, has_grammar
 from codebatch_workers.syntax.source import SourceFile
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.support.source_files import created, source
 
 EXTENSIONS = {

@@ -146,8 +146,9 @@ def test_needed_changes_that_lack_work_are_noted(tmp_path: Path) -> None:
     os.mkfifo(tree.root / "fifo")
     changes = tree.finish(AttemptResult(type="result"), print).changes
     notes: list[str] = []
-    maker.make("worktree", "b", 1, needing(a=changes), notes.append, lambda: True)
+    needs = maker.make("worktree", "b", 1, needing(a=changes), notes.append, lambda: True)
     assert notes == ["the changes of a lack fifo (special file)"]
+    needs.lock.release()
 
 
 @KINDS

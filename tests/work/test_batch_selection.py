@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +39,7 @@ class Project:
         git(root, "init", "-q")
         create_store(RealFiles(), root / ".codebatch")
         self.batches: dict[str, BatchDir] = {}
+        self.holders: list[HolderRegistration] = []
 
     def make(self, name: str, root: str, *, file: str = "", started_in: str = "") -> None:
         """Make a batch of the list in a directory, whose file and current directory may be elsewhere."""
@@ -55,7 +56,7 @@ class Project:
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
-        HolderRegistration(RealFiles(), self.batches[name].root, about)
+        self.holders.append(HolderRegistration(RealFiles(), self.batches[name].root, about))
 
     def select(self, directory: str, choose: Callable[[StoreDir], BatchDir]) -> str | type[CodebatchError]:
         """Return the name of the batch that is chosen in a directory, or the type of the error."""
@@ -68,8 +69,11 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "m")
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path / "m")
+    yield made
+    for holder in made.holders:
+        holder.close()
 
 
 LATEST: dict[str, tuple[list[str], dict[str, str | None]]] = {

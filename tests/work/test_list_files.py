@@ -23,7 +23,7 @@ from codebatch.model.work.work_batch import ListOrigin, TaskPolicy, encode_work
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.table_checks import ID_HINT
 from codebatch.work.definition.work_list import WorkList, read_work_files
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 RUN = WorkOptions(command="true")
 

@@ -19,7 +19,7 @@ from codebatch.work.definition.table_checks import TableLocation
 from codebatch.work.definition.tables import TaskTable
 from codebatch.work.definition.validation import check_task_ids
 from codebatch.work.definition.work_list import read_work_files
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.work.reading import read, wrong
 
 KEYS = TaskTable.__struct_fields__

@@ -22,7 +22,7 @@ from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.tables import TaskTable, WorkDocument
 from codebatch.work.definition.work_files import WORK_FILE_EXAMPLE
 from codebatch.work.definition.work_list import read_work_files
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.work.reading import read
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import select
 import signal
 import subprocess
 import termios
@@ -19,6 +18,7 @@ from codebatch.errors import NothingToDo
 from tests.cli.work.test_attempts import until
 from tests.cli.work.test_work import line, make_list, status
 from tests.support.command_line import DEADLINE_SECONDS, SCRIPT, CommandLine, wait_until, write
+from tests.support.resources import is_readable
 
 __all__ = ["line"]
 
@@ -70,7 +70,7 @@ class Terminal:
 
     def _read(self) -> bool:
         """Read output, and return whether the other end is still open."""
-        if not select.select([self._controller], [], [], 1)[0]:
+        if not is_readable(self._controller, 1):
             return self._process.poll() is None
         try:
             piece = os.read(self._controller, 65536)

@@ -9,7 +9,7 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Work, WorkEdge
 from codebatch.scheduling.work.command_graph import CommandGraph, DependencyState
 from codebatch.scheduling.work.command_plan import CommandNeed, make_command_plan
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 STATES: tuple[DependencyState, ...] = ("open", "runs", "good", "bad", "held")
 

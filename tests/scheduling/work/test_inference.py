@@ -17,7 +17,7 @@ from codebatch.scheduling.inference.edges import (
 )
 from codebatch.scheduling.inference.sentences import iter_sentences, mentioned_files
 from tests.scheduling.work.described_tasks import HELD_OUT, LISTS
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 
 def edges(*tasks: InferenceTask) -> dict[tuple[str, str], float]:

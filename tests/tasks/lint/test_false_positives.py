@@ -15,7 +15,7 @@ from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.lint.python.statements import _ParsedPieces, node_in_function, node_in_statement
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.syntax.source import SourceFile
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.support.source_files import lint_all, source
 
 RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "

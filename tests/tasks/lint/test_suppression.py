@@ -6,7 +6,7 @@ import pytest
 
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import file_suppressions
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.support.source_files import source
 
 NOTE = "codebatch: ignore[x]"

@@ -12,7 +12,7 @@ from codebatch.model.record import Diagnostic, Edge, Symbol
 from codebatch_workers.syntax.grammar_gaps.gaps import GAPS_BY_LANGUAGE as GAPS_OF_LANGUAGES
 from codebatch_workers.syntax.grammar_gaps.gaps import apply_replacements, tree_without_gaps
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_GAPS, load_grammar
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.support.source_files import created, source
 
 GAPS = [

@@ -14,7 +14,7 @@ from codebatch_workers.syntax.language.languages import every_language
 from codebatch_workers.syntax.patterns.finders import PatternError, TooManySteps, pattern_finder, query_finder
 from codebatch_workers.syntax.patterns.reading import METAVARIABLES_MAX, PATTERN_BYTES_MAX, PATTERN_DEPTH_MAX
 from codebatch_workers.syntax.source import SourceFile
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 
 
 def source(text: str, language: str) -> SourceFile:

@@ -15,7 +15,7 @@ from codebatch_workers.runtime.source_lines import source_lines
 from codebatch_workers.syntax.classification.purpose import file_purpose
 from codebatch_workers.syntax.language.languages import detect_language, has_grammar
 from codebatch_workers.syntax.source import HUGE_BYTES_MIN, SourceFile
-from tests.support.cpu_time import cpu_time_below
+from tests.support.resources import cpu_time_below
 from tests.support.source_files import source
 
 
