@@ -57,7 +57,8 @@ def find_unknown_bases(records: BatchRecords, method: JsonRecord) -> Iterator[st
         return
     hierarchy = _Hierarchy(records)
     for base, is_defined in sorted(hierarchy.bases(path_bytes(method), str(method["scope"])).items()):
-        if not is_defined and not _PASSIVE_BASE.fullmatch(base):
+        is_trait = path_bytes(method).endswith(b".rs")  # Its default methods call the others by their names.
+        if not is_defined and (is_trait or not _PASSIVE_BASE.fullmatch(base)):
             yield base
 
 

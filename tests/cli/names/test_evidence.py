@@ -71,6 +71,7 @@ NAMES = [
     ("base without calls", {"a.py": "class A(ValueError, Generic[T], MutableMapping):\n    def log_it(self): pass\n"}, []),
     ("private method", {"A.java": "class A extends Lib { private void log_it() {} }"}, []),
     ("trait outside of the batch", {"a.rs": "struct A;\nimpl lib::T<u8> for A { fn log_it(&self) {} }\n"}, ["implicit"]),
+    ("iterator in Rust", {"a.rs": "struct A;\nimpl Iterator for A { fn log_it(&self) {} }\n"}, ["implicit"]),
     ("trait in the batch", {"a.rs": "struct A;\ntrait T { }\nimpl T for A { fn log_it(&self) {} }\n"}, []),
     ("other trait", {"a.rs": "struct A;\nimpl Clone for A { }\nimpl A { fn log_it(&self) {} }\n"}, []),
     ("joined beginning", {"a.py": "class A:\n    def log_it(self): getattr(self, 'log_' + c)()\n"}, ["string"]),
