@@ -49,7 +49,7 @@ def test_run_prints_highlights_and_next_commands(analysed: CommandLine) -> None:
         "  complexity  dependents",
         "          21    2 files  hard app/core.py:4",
         "Duplicate blocks (1): codebatch duplicates",
-        "  23 lines  app/more.py:1 = tools.py:1",
+        "  22 lines  app/more.py:4 = tools.py:4",
         "Import cycles (1): codebatch graph --cycles",
         "  2 files  app/core.py -> tools.py -> core.py; cut at app/core.py:1",
         "2 files could only be parsed partially: codebatch files --parse partial",
@@ -92,7 +92,7 @@ def test_run_json_has_the_headline(analysed: CommandLine) -> None:
     assert (headline["findings_count"], headline["minor_findings"]) == (2, {"hint": 1})
     hard = headline["hotspots"][0]
     assert (hard["path"], hard["symbol"], hard["cognitive"], hard["dependents"]) == ("app/core.py", "hard", 21, 2)
-    assert headline["duplicates"][0]["lines"] == 23
+    assert headline["duplicates"][0]["lines"] == 22
     assert headline["cycles"][0]["files"] == ["app/core.py", "app/tools.py"]
     assert (headline["partially_parsed"], headline["with_syntax_errors"]) == (2, 1)
 
@@ -117,7 +117,7 @@ def test_pattern_lists_count_as_parsed_and_one_line_is_singular(codebatch: Comma
     write(codebatch.directory / "tests/test_a.py", "def test():\n    return undefined\n")
     write(codebatch.directory / "tests/.gitignore", "*.pyc\n*.so\n")
     ended = codebatch("run", ".")
-    assert ended.lines[0].endswith(": gitattributes 1, gitignore 1, python 1")
+    assert ended.lines[0].endswith(": python 1, gitattributes 1, gitignore 1")
     # If a tree has only tests, their findings are shown like others.
     assert ended.lines[1].startswith("Likely bugs (1)")
     assert len(ended.lines) == 5
