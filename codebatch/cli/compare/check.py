@@ -76,7 +76,8 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
       lines are unchanged since the base.
     - `not_judged`: the number of changes that may violate a condition, but for which an incomplete base has no result.
       With a baseline, the number of its findings whose tool HEAD did not run.
-    - `changed_settings`: the settings that decide about findings and that the change changes, as text.
+    - `changed_settings`: the settings that decide about findings and that the change changes, as text. It is null if
+      they are unknown, because the commit of the base is not in the clone.
     - `list_command`: the command that lists all regressions.
     """
 
@@ -90,7 +91,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     outside_change: int
     on_unchanged_lines: int
     not_judged: int
-    changed_settings: tuple[str, ...]
+    changed_settings: tuple[str, ...] | None
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
@@ -240,6 +241,8 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
     status = emit_document(context, answer, document, _check_lines(context, checked, command))
     if checked.changed_settings:
         context.report(f"settings of the check differ from the base: {'; '.join(checked.changed_settings)}")
+    elif checked.changed_settings is None:
+        context.report("settings of the check were not compared, because the commit of the base is not in this clone")
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)

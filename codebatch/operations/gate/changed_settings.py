@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from codebatch.errors import CodebatchError
+import msgspec
+
+from codebatch.compare.conditions import GATE_CHANGED, Condition, ConditionResult, Verdict
+from codebatch.errors import BatchIncomplete, CodebatchError
 from codebatch.git.ancestry import Repository
 from codebatch.git.changed_lines import changed_paths
 from codebatch.git.repository import GitError
@@ -28,7 +31,30 @@ _DECIDING_KEYS = frozenset(
 _Settings = Mapping[str, object]
 
 
-def find_changed_settings(head: BatchDir, base_commit: str) -> tuple[str, ...]:
+def changed_settings_of(head: BatchDir, base: BatchDir, conditions: Sequence[Condition]) -> tuple[str, ...] | None:
+    """Return the settings that the change changes. Return None if the commit of the base is not in the clone.
+
+    Raises BatchIncomplete if a condition needs them nevertheless.
+    """
+    about = base.about
+    try:
+        return _find_changed_settings(head, about.commit) if about.is_clean else ()
+    except GitError as error:
+        if all(condition.text != GATE_CHANGED for condition in conditions):
+            return None
+        message = f"cannot tell which settings of the check changed since commit {about.commit[:12]}: {error}"
+        raise BatchIncomplete(message, hint="fetch this commit, or give a base: codebatch check BASE") from error
+
+
+def with_settings(result: ConditionResult, changed: Sequence[str]) -> ConditionResult:
+    """Return the result of a condition. That of `gate-changed` depends on the changed settings."""
+    if result.condition != GATE_CHANGED:
+        return result
+    verdict: Verdict = "failed" if changed else "passed"
+    return msgspec.structs.replace(result, value=len(changed), violations=len(changed), verdict=verdict)
+
+
+def _find_changed_settings(head: BatchDir, base_commit: str) -> tuple[str, ...]:
     """Return the files, and the keys in them, that decide about findings and differ from a commit, sorted.
 
     Return none outside of git. Raises GitError.

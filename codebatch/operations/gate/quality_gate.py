@@ -22,7 +22,6 @@ from codebatch.compare.conditions import (
     SEVERITY_RAISED,
     Condition,
     ConditionResult,
-    Verdict,
     evaluate_conditions,
     parse_condition,
 )
@@ -31,7 +30,6 @@ from codebatch.compare.matching.lines import NO_LINE
 from codebatch.compare.metrics import METRICS_OMITTED_IF_0
 from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
-from codebatch.git.repository import GitError
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_text
@@ -44,7 +42,7 @@ from codebatch.operations.gate.base_runs import obtain_commit_batch, rerun_with_
 from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared, choose_base
 from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
 from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
-from codebatch.operations.gate.changed_settings import find_changed_settings
+from codebatch.operations.gate.changed_settings import changed_settings_of, with_settings
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
@@ -89,7 +87,8 @@ class CheckResult(NamedTuple):
     - `not_judged`: the number of changes that would violate a condition, but may be older than the change: the base is
       incomplete and has no result for them. With a baseline, the number of its findings whose tool HEAD did not run.
 
-    - `changed_settings`: the settings that decide about findings and that the change changes, as text.
+    - `changed_settings`: the settings that decide about findings and that the change changes, as text. None if they are
+      unknown, because the commit of the base is not in the clone.
 
     If nothing was compared, `base` is the reason, and all members except `head` are empty.
     """
@@ -105,7 +104,7 @@ class CheckResult(NamedTuple):
     outside_change: int = 0
     on_unchanged_lines: int = 0
     not_judged: int = 0
-    changed_settings: tuple[str, ...] = ()
+    changed_settings: tuple[str, ...] | None = ()
 
     @property
     def is_compared(self) -> bool:
@@ -167,12 +166,12 @@ class GateChecker(NamedTuple):
             comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
         )
         judged, forbidden, allowed = evaluate_conditions(conditions, filter(lines, comparison.differences()))
-        changed_settings = _find_changed_settings(batch, chosen_base)
+        changed_settings = changed_settings_of(batch, chosen_base.batch, conditions)
         return CheckResult(
             newer,
             chosen_base,
             comparison,
-            [_with_settings(result, changed_settings) for result in judged],
+            [with_settings(result, changed_settings or ()) for result in judged],
             forbidden,
             allowed,
             comparison.counts,
@@ -366,22 +365,6 @@ class _ChangeFilter:
         return lines is None or any(
             line > len(lines) or lines[line - 1] == NO_LINE for line in range(max(diagnostic.line, 1), last + 1)
         )
-
-
-def _find_changed_settings(head: BatchDir, base: ComparisonBase) -> tuple[str, ...]:
-    about = base.batch.about
-    try:
-        return find_changed_settings(head, about.commit) if about.is_clean else ()
-    except GitError as error:
-        message = f"cannot tell which settings of the check changed since commit {about.commit[:12]}: {error}"
-        raise BatchIncomplete(message, hint="give a base: codebatch check BASE") from error
-
-
-def _with_settings(result: ConditionResult, changed: Sequence[str]) -> ConditionResult:
-    if result.condition != GATE_CHANGED:
-        return result
-    verdict: Verdict = "failed" if changed else "passed"
-    return msgspec.structs.replace(result, value=len(changed), violations=len(changed), verdict=verdict)
 
 
 def _with_lost_files(head: Completeness, comparison: Comparison) -> Completeness:

@@ -196,7 +196,10 @@ def test_github_merge_commit_is_compared_with_its_first_parent(project: Project)
     shallow.rename(project.tree)
     project.run()
     github_environment = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
-    assert base_of(project.check(environment=github_environment)).batch.id == first.id
+    checked = project.check(environment=github_environment)
+    assert (base_of(checked).batch.id, checked.changed_settings) == (first.id, None)
+    with pytest.raises(BatchIncomplete, match="cannot tell which settings of the check changed"):
+        project.check("gate-changed", environment=github_environment)
     without = project.check(environment={"GITHUB_BASE_REF": "main"})
     assert isinstance(without.base, NotCompared)
     assert not without.base.is_allowable
