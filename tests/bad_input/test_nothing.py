@@ -17,12 +17,12 @@ from tests.support.command_line import CommandLine, write, write_own_task
 from tests.support.worker_processes import finished, open_latest
 
 READING = {
-    "status": 0, "summary": 0, "errors": 0, "top": 0, "graph": 0, "graph --cycles": 0, "references x": 0,
+    "status": 0, "summary": 0, "errors": 0, "top": 0, "graph": 0, "graph --cycles": 0, "references x": 2,
     "query outputs": 0, "query diagnostics": 0, "files": 0, "tasks": 0, "shards --task parse": 0, "batch list": 0,
     "snapshot list": 0, "run-shard --task parse --shard 0": 5, "resume": 0, "run --allow-empty": 0,
     "run --batch latest": 0,
     "inspect no.py": 2, "impact no.py": 2, "findings": 0, "findings --all": 0, "hotspots": 0, "hotspots --files": 0,
-    "duplicates": 0, "def x": 0, "callers x": 0, "outline no.py": 2, "find -l python --pattern f($X)": 0,
+    "duplicates": 0, "def x": 2, "callers x": 2, "outline no.py": 2, "find -l python --pattern f($X)": 0,
     "query symbols": 0, "query edges": 0, "query metrics": 0, "query stats": 0, "query failures": 0,
     "diff latest latest": 0, "regressions latest latest": 0, "check": 3, "check --allow-no-base": 0, "check latest": 3,
     "baseline create known": 0, "baseline update known": 0, "baseline show known": 0, "report -o page.html": 0,

@@ -142,7 +142,9 @@ class _Visitor(ast.NodeVisitor):
         self._enter(node, "function")
 
     def visit_Call(self, node: ast.Call) -> None:
-        self._call(node.func)
+        generic = node.func.value if isinstance(node.func, ast.Subscript) else None
+        is_class = generic is not None and _dotted_name(generic).rpartition(".")[2][:1].isupper()
+        self._call(generic if generic is not None and is_class else node.func)  # A class with type arguments.
         self.generic_visit(node)
 
     def _call(self, callee: ast.expr) -> None:
