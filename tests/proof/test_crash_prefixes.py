@@ -59,7 +59,7 @@ def copy_site(site: Path) -> None:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """The trace and the outputs of `codebatch run` with two workers over a small tree, without a store before."""
     root = tmp_path_factory.mktemp("recorded")
-    site = root / "site"
+    site = tmp_path_factory.mktemp("outside") / "site"  # Workers import nothing of the tree.
     copy_site(site)
     (site / "trace").touch()
     _make_tree(root)

@@ -45,10 +45,12 @@ def test_simulated_run_with_a_refused_write_is_completed_by_the_next(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
-def test_real_run_with_a_refused_write_is_completed_by_the_next(tmp_path: Path, number: int) -> None:
+def test_real_run_with_a_refused_write_is_completed_by_the_next(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, number: int
+) -> None:
     make_many(tmp_path / "many", FILES)
     (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
-    site = tmp_path / "site"
+    site = tmp_path_factory.mktemp("outside") / "site"  # Workers import nothing of the tree.
     copy_site(site)
     codebatch = CommandLine(tmp_path, {"PYTHONPATH": str(site)})
     undisturbed = CommandLine(tmp_path)
