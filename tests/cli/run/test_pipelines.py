@@ -208,7 +208,7 @@ def test_batch_without_parse_has_correct_answers(codebatch: CommandLine) -> None
     assert codebatch("summary").lines[0] == "3 files, 1 record"
     assert codebatch("findings").lines[1] == "  a.py:2:1"
     assert codebatch("export", "checkstyle").text.count("<error ") == 1
-    assert codebatch("check", "--no-base-ok", "--json").json["passed"]
+    assert codebatch("check", "--no-base-ok", "--json").json["compared"] is False
     assert codebatch("inspect", "a.py").lines[:2] == ["a.py", "  findings  1 warning"]
     assert codebatch("sql", "select count(*) from diagnostic").lines[-1].split() == ["1"]
     codebatch("report", "-o", "report.html")

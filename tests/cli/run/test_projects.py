@@ -155,7 +155,8 @@ def test_inspect_of_a_directory_does_not_match_a_file_of_the_same_name(codebatch
     write(codebatch.directory / "pkg" / "pkg", "x\n")
     codebatch("run", "pkg", "-q")
     assert codebatch("inspect", "pkg", "--json").records[0]["path"] == "pkg"
-    assert codebatch("inspect", ".", status=2, cwd=codebatch.directory / "pkg").notes.startswith("error: the batch has")
+    refused = codebatch("inspect", ".", status=2, cwd=codebatch.directory / "pkg")
+    assert refused.notes.startswith("error: '.' is not a name")
 
 
 def test_run_in_a_subdirectory_is_restricted_to_its_paths(codebatch: CommandLine, repository: Path) -> None:

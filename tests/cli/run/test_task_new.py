@@ -83,7 +83,7 @@ def test_task_that_calls_a_program_can_be_tried_on_a_file(codebatch: CommandLine
         "quiet has no records for src/a.txt: its program was called, and reported nothing in this file",
     ]
     assert codebatch("task", "try", "quiet", "src/a.txt", "--json").json["records"] == []
-    unmatched = codebatch("task", "try", "quiet", "src/c.py")
+    unmatched = codebatch("task", "try", "quiet", "src/c.py", status=3)
     assert (
         "was not called: src/c.py does not match the settings `match` and `class` of [tasks.quiet]" in unmatched.notes
     )
