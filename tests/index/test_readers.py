@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import stat
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.batches.batch_directory import BatchDir, open_batch
 from codebatch.store.batches.store_directory import StoreDir
+from tests.support.resources import keep_open
 
 from .batches import cut_small, make_saying, make_store, symbol
 
@@ -81,6 +83,9 @@ def test_spawned_processes_read_during_a_rebuild(indexed: tuple[StoreDir, BatchD
     store, batch = indexed
     arguments = (str(store.root), batch.id, _whole(indexed))
     context = multiprocessing.get_context("spawn")
+    tracker = resource_tracker.getfd()
+    assert tracker is not None
+    keep_open(tracker)
     processes = [context.Process(target=_query_in_new_process, args=arguments) for _ in range(3)]
     for process in processes:
         process.start()

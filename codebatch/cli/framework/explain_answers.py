@@ -90,7 +90,7 @@ _SOURCES_BY_COMMAND: dict[str, tuple[str, ...]] = {
     "ast": (*_BATCH_SOURCES, "contents", "file"),
     "batch-list": (*_BATCH_SOURCES, "names", "work"),
     "batch-show": (*_BATCH_SOURCES, "names", "change", "work"),
-    "changes": (*_QUERY_SOURCES, "contents"),
+    "changes": (*_SEARCH_SOURCES, "contents"),
     "callers": (*_SEARCH_SOURCES, "contents"),
     "cat-object": ("store", "contents"),
     "def": (*_SEARCH_SOURCES, "contents"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 
-from codebatch.interchange.reports import ImportedFinding, ImportedReport, UnreadText, sample_text
+from codebatch.interchange.reports import NO_MESSAGE, ImportedFinding, ImportedReport, UnreadText, sample_text
 from codebatch.model.record import OmittedPart
 from codebatch_workers.programs.report_paths import ReportedPaths
 
@@ -59,7 +59,7 @@ def assign_report(
 def _finding_sample(finding: ImportedFinding) -> str:
     path = finding.paths[0] if finding.paths else ""
     shown = path.decode("utf-8", "backslashreplace") if isinstance(path, bytes) else path
-    return f"{shown}:{finding.line}" if shown else finding.message
+    return f"{shown}:{finding.line}" if shown else finding.message or NO_MESSAGE
 
 
 def _named_location(line: str, paths: ReportedPaths) -> bytes | None:
