@@ -75,7 +75,7 @@ def _mention_notes(coverage: SearchCoverage) -> Iterator[str]:
         if number:
             verb = "contains" if number == 1 else "contain"
             files = count_text(number, noun, "files of prose" if noun == "file of prose" else "")
-            yield f"{files} {verb} {_words_text(coverage)} {where}".rstrip()
+            yield f"{files} {verb} {coverage.words_text} {where}".rstrip()
 
 
 def none_text(subject: str, coverage: SearchCoverage, completeness: Completeness) -> str:
@@ -93,7 +93,7 @@ def none_text(subject: str, coverage: SearchCoverage, completeness: Completeness
     if counts:
         is_one = sum(unparsed.values()) + (coverage.left_out or 0) == 1
         verb = "does" if is_one else "do"
-        details += f"; {_join_texts(counts)} {verb} not contain {_words_text(coverage)}"
+        details += f"; {_join_texts(counts)} {verb} not contain {coverage.words_text}"
     if coverage.left_out is None:
         details += "; ignored files were not searched"
     lead = "none" if completeness.is_complete else "none found"
@@ -146,10 +146,6 @@ def _reason_text(file: DoubtfulFile) -> str:
             return f"ignored ({file.detail})"
         case reason:
             return _FILE_TEXTS[reason]
-
-
-def _words_text(coverage: SearchCoverage) -> str:
-    return " or ".join(coverage.words)
 
 
 def _join_texts(texts: list[str]) -> str:

@@ -21,7 +21,7 @@ _SETTER = re.compile(r"\w+=\Z")
 
 
 def searched_word(name: str) -> str:
-    """Return the text with which uses name a definition: the name, but for Ruby's setter `a=` only `a`."""
+    """Return the text by which uses of a definition are found: its name, or `a` for the setter `a=` in Ruby."""
     return name[:-1] if _SETTER.match(name) else name
 
 

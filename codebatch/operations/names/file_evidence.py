@@ -20,7 +20,7 @@ from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.answers.import_rules import LANGUAGES_WITH_IMPLICIT_IMPORTS
 from codebatch.query.answers.path_mentions import file_names, find_mentions, mentioned_words, names_file
-from codebatch.query.answers.search_coverage import Evidence
+from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 from codebatch.query.answers.unparsed_files import (
     REASON_TEXTS,
     DoubtfulFile,
@@ -32,8 +32,8 @@ from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.sources.parsed_files import ParsedFile
 
 _PLACES_SHOWN = 10
-_DEFINED_NAMES_MAX = 20
-_IMPORTERS_READ_MAX = 200
+_DEFINED_NAMES_MAX = 500
+_IMPORTERS_READ_MAX = 2_000
 _NAMESPACE_TYPES = frozenset({"module", "namespace"})
 _IGNORED_TYPES = _NAMESPACE_TYPES | {"import"}
 _IGNORED_CLASSES = frozenset({"generated", "vendored", "minified"})
@@ -56,12 +56,24 @@ class FileEvidence:
     def words(self) -> tuple[str, ...]:
         """The words with which files that are not parsed may name the file or its definitions."""
         *_, word = mentioned_words(self._names)
-        defined = self._defined_names() if self._language in LANGUAGES_WITH_IMPLICIT_IMPORTS else ()
+        defined = self._defined_names[:_DEFINED_NAMES_MAX] if self._language in LANGUAGES_WITH_IMPLICIT_IMPORTS else ()
         return (word.strip(".") or self._names.base, *defined)
 
     def find(self) -> list[Evidence]:
         """Return all evidence. Raises StoreCorrupt."""
-        return [*self.find_mentions(), *self._find_unresolved_imports(), *self._find_uses()]
+        return [
+            *self.find_mentions(),
+            *self._find_unresolved_imports(),
+            *self._find_uses(),
+            *unsearched_evidence(
+                max(len(self._candidates) - _IMPORTERS_READ_MAX, 0),
+                f"more file with {self._names.stem}",
+                f"more files with {self._names.stem}",
+            ),
+            *unsearched_evidence(
+                max(len(self._defined_names) - _DEFINED_NAMES_MAX, 0), "more definition", "more definitions"
+            ),
+        ]
 
     def find_mentions(self) -> list[Evidence]:
         """Return the evidence of the parsed files that name the file. Raises StoreCorrupt."""
@@ -173,7 +185,7 @@ class FileEvidence:
     def _own_names(self) -> Iterator[str]:
         """Yield the first names that the file defines, that no other file defines, and that another file contains."""
         own = self._path.encode()
-        for name in self._defined_names():
+        for name in self._defined_names[:_DEFINED_NAMES_MAX]:
             files = {path_bytes(record) for record in self._definitions(name)}
             if files == {own} and any(entry.path != own for _, entry in self._records.items_with_name(name)):
                 yield name
@@ -186,6 +198,7 @@ class FileEvidence:
             if record["name"] == name
         ]
 
+    @cached_property
     def _defined_names(self) -> tuple[str, ...]:
         """Return names that the file defines, those of its outermost scope first."""
         (item,) = self._records.find_items([self._path.encode()]).values()
@@ -194,4 +207,4 @@ class FileEvidence:
         namespaces = {symbol["qualified"] for symbol in symbols if symbol["symbol_type"] in _NAMESPACE_TYPES}
         named = [symbol for symbol in symbols if symbol["symbol_type"] not in _IGNORED_TYPES]
         named.sort(key=lambda symbol: symbol.get("scope", "") not in {"", *namespaces})
-        return tuple(dict.fromkeys(str(symbol["name"]) for symbol in named))[:_DEFINED_NAMES_MAX]
+        return tuple(dict.fromkeys(str(symbol["name"]) for symbol in named))

@@ -16,7 +16,7 @@ from codebatch.operations.names.in_source_tests import in_source_tests
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
 from codebatch.query.answers.dependencies import BatchImports, Dependent, find_dependents, tasks_for_dependencies
 from codebatch.query.answers.import_rules import UNRESOLVED_LANGUAGES
-from codebatch.query.answers.search_coverage import Evidence
+from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.filters.arguments import refuse_numbers_below_one
@@ -91,6 +91,8 @@ def _without_tests(
         evidence += FileEvidence(question, path, is_wanted).find_mentions()
     words = FileEvidence(question, files[0], is_wanted).words
     coverage = question.read_coverage(words, is_wanted=is_wanted)
+    more = len(files) - _SEARCHED_FOR_TESTS_MAX
+    evidence += unsearched_evidence(max(more, 0), "more dependent", "more dependents")
     coverage = msgspec.structs.replace(coverage, evidence=tuple(evidence))
     return Answer(question=question, result=impact, completeness=completeness, coverage=coverage)
 

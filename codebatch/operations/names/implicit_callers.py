@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from codebatch.operations.names.overridden_methods import find_unknown_bases
+from codebatch.operations.names.overridden_methods import find_outer_bases
 from codebatch.plugins.worker_services import ProjectUses
 from codebatch.query.answers.implicit_calls import is_called_implicitly
 from codebatch.query.answers.search_coverage import Evidence
@@ -19,6 +19,14 @@ _FUNCTION_TYPES = frozenset({"constructor", "function", "method"})
 _TEST_NAME = re.compile(r"(?:test|Test|Benchmark|Fuzz|Example|pytest_|setUp|tearDown|setup_|teardown_)\w*")
 _RUST_TRAIT = "impl "
 _CALLERS_SHOWN = 3
+# Bases outside of a project that call no methods of their subclasses by other names than those of operators.
+_PASSIVE_BASE = re.compile(
+    r"ABC|Any|Flag|Generic|NamedTuple|Object|Protocol|TypedDict|bool|bytes|dict|float|frozenset|int|list|namedtuple"
+    r"|object|set|str|tuple|(?:Mutable)?(?:Mapping|Sequence|Set)|Collection|Container|Hashable|Iterator|Reversible|Sized"
+    r"|Async(?:Iterable|Iterator)|AutoCloseable|Cloneable|Closeable|Comparable|Iterable|Serializable"
+    r"|I(?:Async)?(?:Comparable|Comparer|Disposable|Enumerable|Enumerator|Equatable)"
+    r"|\w*(?:Enum|Error|Exception|Throwable|Warning)"
+)
 
 
 def implicit_callers(
@@ -48,7 +56,8 @@ def _callers(records: BatchRecords, uses: ProjectUses, definition: JsonRecord) -
     yield from (mark for mark in marks if not mark.startswith(_RUST_TRAIT))
     if definition.get("visibility") == "private" and language != "rust":
         return
-    # In Rust, the methods of one `impl` belong to one trait.
+    # In Rust, the methods of one `impl` belong to one trait. Its default methods call the others by their names.
     traits = {mark.removeprefix(_RUST_TRAIT).partition("<")[0].rpartition("::")[2] for mark in marks}
-    bases = find_unknown_bases(records, definition)
-    yield from (base for base in bases if language != "rust" or base in traits)
+    for base in find_outer_bases(records, definition):
+        if base in traits if language == "rust" else not _PASSIVE_BASE.fullmatch(base):
+            yield base

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
-from codebatch.query.answers.search_coverage import Evidence
+from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 from codebatch.query.sources.records import BatchRecords
 
 _PARTS_MAX = 8
@@ -25,13 +24,18 @@ _END = rb"(?:(?:\+|\w\s*\.|\.\.|<>|~|&)\s*[\"'`]|[})]|%%[sdv]|##\s*)%b\b"
 
 def find_joined_names(records: BatchRecords, name: str) -> tuple[Evidence, ...]:
     """Return the evidence of texts that a program joins with others to names like this one. Raises StoreCorrupt."""
-    places = [place for part, pattern in _parts(name) for place in _find(records, part, pattern)]
+    found = [_find(records, part, pattern) for part, pattern in _parts(name)]
+    unsearched = set[bytes]().union(*(paths for _, paths in found))
+    evidence = unsearched_evidence(
+        len(unsearched), f"more file with a part of {name}", f"more files with parts of {name}"
+    )
+    places = [place for places_of_part, _ in found for place in places_of_part]
     if not places:
-        return ()
+        return evidence
     text = count_text(
         len(places), "text that is joined to names can give it", "texts that are joined to names can give it"
     )
-    return (Evidence(kind="string", count=len(places), text=text, places=tuple(places[:_PLACES_SHOWN])),)
+    return (Evidence(kind="string", count=len(places), text=text, places=tuple(places[:_PLACES_SHOWN])), *evidence)
 
 
 def _parts(name: str) -> Iterator[tuple[str, re.Pattern[bytes]]]:
@@ -47,13 +51,17 @@ def _parts(name: str) -> Iterator[tuple[str, re.Pattern[bytes]]]:
             yield end, re.compile(_END % re.escape(end.encode()))
 
 
-def _find(records: BatchRecords, part: str, pattern: re.Pattern[bytes]) -> Iterator[str]:
-    entries = (entry for _, entry in records.items_with_name(part) if not _DOCUMENT.search(entry.path))
-    for entry in islice(entries, _FILES_READ_MAX):
+def _find(records: BatchRecords, part: str, pattern: re.Pattern[bytes]) -> tuple[list[str], set[bytes]]:
+    """Return the places of a pattern, and the files with the part that were not searched."""
+    entries = [entry for _, entry in records.items_with_name(part) if not _DOCUMENT.search(entry.path)]
+    unsearched = {entry.path for entry in entries[_FILES_READ_MAX:]}
+    places: list[str] = []
+    for entry in entries[:_FILES_READ_MAX]:
         try:
             content = records.read_object(entry)
         except ObjectMissing:
+            unsearched.add(entry.path)
             continue
-        for match in pattern.finditer(content):
-            line = content.count(b"\n", 0, match.start()) + 1
-            yield f"{display_path(entry.path)}:{line}"
+        lines = (content.count(b"\n", 0, match.start()) + 1 for match in pattern.finditer(content))
+        places += (f"{display_path(entry.path)}:{line}" for line in lines)
+    return places, unsearched

@@ -6,7 +6,6 @@ interface whose methods it has.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codebatch.query.fields import JsonRecord
@@ -15,7 +14,7 @@ from codebatch.query.sources.records import BatchRecords
 
 _CLASSES_FOLLOWED_MAX = 100
 """Maximum number of bases that are followed for one question."""
-METHOD_TYPES = frozenset({"method", "property", "function"})
+_METHOD_TYPES = frozenset({"method", "property", "function"})
 _CLASS_TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "module"})
 
 
@@ -30,50 +29,27 @@ def find_overridden_methods(
     hierarchy = _Hierarchy(records)
     found: dict[tuple[object, ...], JsonRecord] = {}
     for method in methods:
-        if method["symbol_type"] not in METHOD_TYPES or not method.get("scope"):
+        if method["symbol_type"] not in _METHOD_TYPES or not method.get("scope"):
             continue
         bases = hierarchy.bases(path_bytes(method), str(method["scope"]))
         for other in others:
             owner = str(last_name(other["scope"]))
             is_base = owner in bases or hierarchy.is_implemented(other, method)
-            if is_base and other["symbol_type"] in METHOD_TYPES:
+            if is_base and other["symbol_type"] in _METHOD_TYPES:
                 found[_key(other)] = other
     return list(found.values())
 
 
-def has_outer_base(records: BatchRecords, methods: Sequence[JsonRecord]) -> bool:
-    """Return whether the class of a method has a base that the batch does not define. Raises StoreCorrupt."""
-    hierarchy = _Hierarchy(records)
-    return not all(
-        is_defined
-        for method in methods
-        for is_defined in hierarchy.bases(path_bytes(method), str(method["scope"])).values()
-    )
-
-
-def find_unknown_bases(records: BatchRecords, method: JsonRecord) -> Iterator[str]:
-    """Yield the bases of the class of a method that are not in the batch, and so can call it. Raises StoreCorrupt."""
-    if method["symbol_type"] not in METHOD_TYPES or not method.get("scope"):
-        return
-    hierarchy = _Hierarchy(records)
-    for base, is_defined in sorted(hierarchy.bases(path_bytes(method), str(method["scope"])).items()):
-        is_trait = path_bytes(method).endswith(b".rs")  # Its default methods call the others by their names.
-        if not is_defined and (is_trait or not _PASSIVE_BASE.fullmatch(base)):
-            yield base
+def find_outer_bases(records: BatchRecords, method: JsonRecord) -> list[str]:
+    """Return the bases of the class of a method that the batch does not define, by name. Raises StoreCorrupt."""
+    if method["symbol_type"] not in _METHOD_TYPES or not method.get("scope"):
+        return []
+    bases = _Hierarchy(records).bases(path_bytes(method), str(method["scope"]))
+    return sorted(base for base, is_defined in bases.items() if not is_defined)
 
 
 def _key(record: JsonRecord) -> tuple[object, ...]:
     return path_bytes(record), record["qualified"]
-
-
-# Bases outside of a project that call no methods of their subclasses by other names than those of operators.
-_PASSIVE_BASE = re.compile(
-    r"ABC|Any|Flag|Generic|NamedTuple|Object|Protocol|TypedDict|bool|bytes|dict|float|frozenset|int|list|namedtuple"
-    r"|object|set|str|tuple|(?:Mutable)?(?:Mapping|Sequence|Set)|Collection|Container|Hashable|Iterator|Reversible|Sized"
-    r"|Async(?:Iterable|Iterator)|AutoCloseable|Cloneable|Closeable|Comparable|Iterable|Serializable"
-    r"|I(?:Async)?(?:Comparable|Comparer|Disposable|Enumerable|Enumerator|Equatable)"
-    r"|\w*(?:Enum|Error|Exception|Throwable|Warning)"
-)
 
 
 class _Hierarchy:

@@ -23,7 +23,7 @@ from codebatch.operations import ignore_note
 from codebatch.operations.names.implicit_callers import implicit_callers
 from codebatch.operations.names.joined_names import find_joined_names
 from codebatch.operations.names.missing_modules import MissingModules
-from codebatch.operations.names.overridden_methods import METHOD_TYPES, find_overridden_methods, has_outer_base
+from codebatch.operations.names.overridden_methods import find_outer_bases, find_overridden_methods
 from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, classify, classify_through, is_other
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
@@ -111,7 +111,6 @@ def search_uses(
     same_name = all_definitions if last == name else find_definitions_only(search.question, last)[0]
     overridden = find_overridden_methods(search.question.records, definitions, same_name)
     search.overridden = {next(iter(symbol_keys([record]))): str(record["qualified"]) for record in overridden}
-    search.is_open = search.may_be_called_outside(definitions)
     found = search.uses(last, symbol_keys(definitions), candidates) if definitions else search.foreign_uses(last)
     uses: list[SymbolUse] = []
     others = Counter[str]()
@@ -128,10 +127,10 @@ def search_uses(
             others["uncertain"] += 1
         else:
             uses.append(use)
-    search.overridden, search.is_open = {}, False
+    search.overridden = {}
     others |= {
         "misplaced": search.misplaced(definitions),
-        "outer": search.outer,
+        "outer": search.outer(definitions),
         "unbound": search.unbound,
     }
     is_empty = all(use.use.role == "definition" for use in uses)
@@ -214,18 +213,15 @@ class UseSearch:
 
     - `missing`: the paths of files whose content is missing.
     - `overridden`: methods, with their qualified names, whose uses are also uses of the methods that override them.
-    - `is_open`: whether values of types outside of the project can have the methods that are searched.
-    - `outer`: the number of calls of methods with the name of such values.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
     - `unbound`: the number of files that import a module with a default export late, without a name for the export.
     """
 
     def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
         self.missing: list[bytes] = []
-        self.unfollowed = self.outer = self.unbound = 0
+        self.unfollowed = self._outer_calls = self.unbound = 0
         self.question = question
         self.overridden: Mapping[SymbolKey, str] = {}
-        self.is_open = False
         self._first_name = ""
         self._external = Counter[str]()
         self._exporting: set[tuple[str, str]] = set()
@@ -287,7 +283,7 @@ class UseSearch:
                 if found is None:
                     if use.resolved.certainty == "external":
                         self._external[os.fsdecode(path)] += 1
-                        self.outer += self.is_open and alias == name and self._is_of_value(path, use)
+                        self._outer_calls += alias == name and self._is_of_value(path, use)
                     is_open = use.resolved.certainty == "name" and not use.resolved.definitions
                     self.unfollowed += is_open and alias == name and use.role in ("call", "reference")
                     continue
@@ -298,14 +294,18 @@ class UseSearch:
                             known.add(other)
                             pending.append(other)
 
-    def may_be_called_outside(self, methods: Sequence[JsonRecord]) -> bool:
-        """Return whether a value of a type outside of the project can have one of some methods.
+    def outer(self, definitions: Sequence[JsonRecord]) -> int:
+        """Return the number of calls, with the name of some methods, of values of types outside of the project.
 
-        It can if their class extends or implements such a type. In Go, a type need not declare this.
+        Such a value can have the methods if their class extends or implements such a type. In Go, a type need not
+        declare this.
         """
-        members = [record for record in methods if record.get("scope") and record["symbol_type"] in METHOD_TYPES]
-        languages = {self._uses.language_of(os.fsdecode(path_bytes(record))) for record in members}
-        return "go" in languages or has_outer_base(self._records, members)
+        methods = [record for record in definitions if record.get("scope")] if self._outer_calls else ()
+        is_open = any(
+            self._uses.language_of(os.fsdecode(path_bytes(method))) == "go" or find_outer_bases(self._records, method)
+            for method in methods
+        )
+        return self._outer_calls if is_open else 0
 
     def _is_of_value(self, path: bytes, use: NameUse) -> bool:
         """Return whether a use is the call of a method of a value, not of a function in an imported module."""

@@ -33,9 +33,19 @@ from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.staleness import read_source_rules
 
 _PLAIN_NAME = re.compile(r"[\w$]+")
+_WORDS_SHOWN = 20
 
 EvidenceKind = Literal[
-    "call", "reference", "import", "string", "implicit", "test", "uncertain", "unresolved", "unfollowed"
+    "call",
+    "reference",
+    "import",
+    "string",
+    "implicit",
+    "test",
+    "uncertain",
+    "unresolved",
+    "unfollowed",
+    "unsearched",
 ]
 """The kind of uses that an answer does not list.
 
@@ -47,6 +57,7 @@ EvidenceKind = Literal[
 - `unresolved`: uses of the last part of a qualified name after other names, imports of a module that may be a file, or
   calls of methods of values from outside of the project.
 - `unfollowed`: uses of code that uses the name, of which only the name is known.
+- `unsearched`: files or names beyond a limit of the search, and files whose content is missing.
 """
 
 
@@ -61,6 +72,16 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     command: str = ""
     places: tuple[str, ...] = ()
+
+
+def unsearched_evidence(count: int, subject: str, subjects: str) -> tuple[Evidence, ...]:
+    """Return the evidence that a limit ended a search: `count` files or names were left out. None if it is 0."""
+    if not count:
+        return ()
+    verb = "was" if count == 1 else "were"
+    return (
+        Evidence(kind="unsearched", count=count, text=f"{count_text(count, subject, subjects)} {verb} not searched"),
+    )
 
 
 class SearchCoverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,13 +121,19 @@ class SearchCoverage(msgspec.Struct, frozen=True, kw_only=True):
         joined = f"{', '.join(first)}{', and ' if len(first) > 1 else ' and '}{last}" if first else last
         return f"none, but {joined}" if parts else ""
 
+    @property
+    def words_text(self) -> str:
+        """The searched words as text. Of many words, only the first are named."""
+        more = len(self.words) - _WORDS_SHOWN
+        return " or ".join((*self.words[:_WORDS_SHOWN], *[f"{more:,} more names"] * (more > 0)))
+
     def _file_texts(self) -> Iterator[str]:
         unreadable = sum(file.reason == "missing" for file in self.doubtful)
         containing = len(self.doubtful) - unreadable
         if containing:
             subject = "1 file that was" if containing == 1 else f"{containing:,} files that were"
             verb = "contains" if containing == 1 else "contain"
-            yield f"{subject} not analysed completely {verb} {' or '.join(self.words)}"
+            yield f"{subject} not analysed completely {verb} {self.words_text}"
         if unreadable:
             yield f"the content of {count_text(unreadable, 'file')} is missing from the store"
         if self.unsearched:

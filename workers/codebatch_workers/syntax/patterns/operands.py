@@ -57,7 +57,7 @@ _STARTS: Mapping[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
         "typescript": _JAVASCRIPT_START,
     }.items()
 }
-"""By language, the code that means something else at the start of some nodes."""
+"""By language: beginnings of an expression that mean something else where a node of these types begins."""
 
 
 def is_operation(node: Node) -> bool:
