@@ -30,8 +30,14 @@ def print_service_output(context: CommandContext, checked: CheckResult, advice: 
     """
     if os.environ.get("GITHUB_ACTIONS") == "true":
         lines = list(_github_lines(checked, kind))
+        more = len(checked.forbidden) - ANNOTATIONS_MAX
+        if more > 0:
+            context.report(f"{more:,} more are not annotated, because GitHub shows at most {ANNOTATIONS_MAX} per step")
         if os.environ.get("GITHUB_STEP_SUMMARY"):
-            append_summary(context, Path(os.environ["GITHUB_STEP_SUMMARY"]), _summary(checked, advice))
+            try:
+                append_summary(context, Path(os.environ["GITHUB_STEP_SUMMARY"]), _summary(checked, advice))
+            except OSError as error:  # The verdict of the check does not depend on it.
+                context.report(f"summary not written: {error.strerror}")
     elif os.environ.get("TF_BUILD") == "True":
         lines = list(_azure_lines(checked))
     else:

@@ -1,20 +1,21 @@
-"""Settings of the check that the change under review changes: it can hide its own findings by them."""
+"""Settings, programs and tasks by which the change under review can hide its own findings."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 
 import msgspec
 
 from codebatch.compare.conditions import GATE_CHANGED, Condition, ConditionResult, Verdict
-from codebatch.errors import BatchIncomplete, CodebatchError
+from codebatch.errors import BatchIncomplete
 from codebatch.git.ancestry import Repository
 from codebatch.git.changed_lines import changed_paths
 from codebatch.git.repository import GitError
 from codebatch.model.entry import display_path
-from codebatch.model.gitignore import parse_arguments
+from codebatch.model.gitignore import PatternList, parse_arguments
 from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.project.configuration import PYPROJECT_BYTES_MAX
@@ -64,43 +65,78 @@ def _find_changed_settings(head: BatchDir, base_commit: str) -> tuple[str, ...]:
         return ()
     repository = Repository(*repository_and_directory)
     commit = head.about.commit if head.about.is_clean else None
-    changed: list[str] = []
-    config_files = set[str]()
     paths = changed_paths(repository, base_commit, commit)
+    changed = set[str]()
+    named = _NamedFiles([_read_settings(repository, commit, name) for name in (_SETTINGS_FILE, _PYPROJECT)])
     for path in paths:
-        if path.rpartition(b"/")[2] in (_SETTINGS_FILE, _PYPROJECT):
+        name = path.rpartition(b"/")[2]
+        if name in (_SETTINGS_FILE, _PYPROJECT):
             sides = [_read_settings(repository, at, path) for at in (base_commit, commit)]
-            config_files.update(*map(_config_files, sides))
-            keys = sorted(_changed_keys(*sides))
-            changed += [f"{display_path(path)}: {', '.join(keys)}"] * bool(keys)
-        elif path.rpartition(b"/")[2] in _OTHER_FILES:
-            changed.append(display_path(path))
-    for name in (_SETTINGS_FILE, _PYPROJECT):
-        config_files |= _config_files(_read_settings(repository, commit, name))
-    selected = parse_arguments(sorted(config_files), "config_files")
-    changed += [display_path(path) for path in paths if selected.selects(path)]
-    return tuple(sorted(set(changed)))
+            named.add(sides)
+            if keys := _changed_keys(*sides):
+                changed.add(f"{display_path(path)}: {', '.join(sorted(keys))}")
+    linked = {os.path.realpath(os.path.join(repository.directory, name)) for name in (_SETTINGS_FILE, _PYPROJECT)}
+    for path in paths:
+        is_linked = path.rpartition(b"/")[2] != _PYPROJECT and os.path.join(repository.directory, path) in linked
+        if path.rpartition(b"/")[2] in _OTHER_FILES or named.has(path) or (is_linked and path != _SETTINGS_FILE):
+            changed.add(display_path(path))
+    return tuple(sorted(changed))
 
 
-def _read_settings(repository: Repository, commit: str | None, path: bytes) -> _Settings:
-    """Return the settings in a file of a commit, or of the work tree. They are empty if the file cannot be read."""
-    with suppress(GitError, OSError, UnicodeDecodeError, TomlError, CodebatchError):
+def _read_settings(repository: Repository, commit: str | None, path: bytes) -> _Settings | None:
+    """Return the settings in a file of a commit, or of the work tree. Return None if the file cannot be read.
+
+    A link cannot be read. If the file does not exist, there are no settings.
+    """
+    try:
         if commit is None:
-            data = read_regular(
-                os.path.join(repository.directory, path), bytes_max=PYPROJECT_BYTES_MAX, is_link_followed=False
-            )
+            place = os.path.join(repository.directory, path)
+            data = read_regular(place, bytes_max=PYPROJECT_BYTES_MAX, is_link_followed=False)
         else:
             data = repository.query("cat-file", "blob", b"%s:./%s" % (commit.encode(), path))
+    except (FileNotFoundError, GitError):
+        return {}
+    except OSError:
+        return None
+    try:
         document = parse_toml(data.decode())
-        if not path.endswith(_PYPROJECT):
-            return document
-        tool = document.get("tool")
-        own = tool.get("codebatch") if isinstance(tool, dict) else None
-        return own if isinstance(own, dict) else {}
-    return {}
+    except (UnicodeDecodeError, TomlError):
+        return None
+    tool = document.get("tool") if path.endswith(_PYPROJECT) else {"codebatch": document}
+    own = tool.get("codebatch") if isinstance(tool, dict) else None
+    return own if isinstance(own, dict) else {}
 
 
-def _changed_keys(old: _Settings, new: _Settings) -> set[str]:
+class _NamedFiles:
+    """The files that settings name and that decide about findings: configuration files, programs and custom tasks."""
+
+    def __init__(self, tables: Iterable[_Settings | None]) -> None:
+        self._patterns = set[str]()
+        self._paths = set[str]()
+        self.add(tables)
+
+    def add(self, tables: Iterable[_Settings | None]) -> None:
+        """Add the files that some settings name."""
+        for name, value in chain.from_iterable(_flat(table or {}) for table in tables):
+            texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+            key = name.rpartition(".")[2]
+            if key == "config_files":
+                self._patterns.update(texts)
+            elif key in ("command", "python"):  # `tools/own.py:task` names a function in a file.
+                self._paths.update(os.path.normpath(part) for text in texts for part in (text, text.rpartition(":")[0]))
+
+    @cached_property
+    def _selected(self) -> PatternList:
+        return parse_arguments(sorted(self._patterns), "config_files")
+
+    def has(self, path: bytes) -> bool:
+        """Return whether the settings name a file."""
+        return bool(self._selected.selects(path)) or os.fsdecode(path) in self._paths
+
+
+def _changed_keys(old: _Settings | None, new: _Settings | None) -> set[str]:
+    if old is None or new is None:
+        return {"cannot be read"}
     before, after = (dict(_flat({name: table[name] for name in table.keys() & _DECIDING_KEYS})) for table in (old, new))
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
@@ -111,9 +147,3 @@ def _flat(table: _Settings, prefix: str = "") -> Iterator[tuple[str, object]]:
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
-
-
-def _config_files(settings: _Settings) -> set[str]:
-    """Return the patterns of configuration files of linters."""
-    values = (value for name, value in _flat(settings) if name.endswith(".config_files") and isinstance(value, list))
-    return {pattern for patterns in values for pattern in patterns if isinstance(pattern, str)}

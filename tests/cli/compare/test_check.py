@@ -375,3 +375,15 @@ def test_failed_check_shows_lines_and_how_to_repeat_it_in_each_service(codebatch
         "##vso[task.logissue type=error;sourcepath=a.py;linenumber=2;code=PLW0133;]a.py:2:5: "
     )
     assert "::" not in CommandLine(project)("check", base, status=1).text
+    lost = CommandLine(project, {**variables, "GITHUB_STEP_SUMMARY": str(codebatch.directory / "no" / "summary")})
+    assert "summary not written: No such file or directory\n" in lost("check", base, status=1).notes
+
+
+def test_violations_that_github_does_not_show_are_counted(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    write(codebatch.directory / "a.py", 'ValueError("")\n' * 12)
+    codebatch("run", ".", "-q")
+    ended = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})("check", "-q", status=1)
+    assert sum(line.startswith("::error ") for line in ended.lines) == 10
+    assert "2 more are not annotated, because GitHub shows at most 10 per step\n" in ended.notes

@@ -11,6 +11,7 @@ from tests.support.git_project import Project
 pytestmark = pytest.mark.slow
 
 _LINTER = b'[tasks.l]\ncommand = ["true", "{file}"]\nmatch = ["*.py"]\nrecords = "gcc"\nconfig_files = ["cfg/*.ini"]\n'
+_OWN = b"def task(file):\n    return []\n"
 
 # The files before and after the change, and what is reported.
 CHANGES: dict[str, tuple[dict[str, bytes], dict[str, bytes], tuple[str, ...]]] = {
@@ -37,6 +38,17 @@ CHANGES: dict[str, tuple[dict[str, bytes], dict[str, bytes], tuple[str, ...]]] =
         {"cfg/a.ini": b"y", "b.ini": b"y"},
         ("cfg/a.ini",),
     ),
+    "program": (
+        {"codebatch.toml": _LINTER.replace(b'"true"', b'"true", "./lint.sh"'), "lint.sh": b"true\n", "x.sh": b""},
+        {"lint.sh": b"exit 0\n", "x.sh": b"true\n"},
+        ("lint.sh",),
+    ),
+    "custom task": (
+        {"codebatch.toml": b'[tasks.own]\npython = "t/own.py:task"\n', "t/own.py": _OWN, "t/a.py": b""},
+        {"t/own.py": _OWN + b"# changed\n", "t/a.py": b"x = 1\n"},
+        ("t/own.py",),
+    ),
+    "unreadable": ({"codebatch.toml": b"exclude = [\n"}, {"codebatch.toml": b""}, ("codebatch.toml: cannot be read",)),
     "other settings": (
         {},
         {"codebatch.toml": b"jobs = 1\n[store]\nkeep = 9\n[work.tasks.a]\nrun = 'true'\n", "a.toml": b"exclude = 1\n"},
@@ -62,3 +74,17 @@ def test_settings_that_a_change_changes_are_reported(
         (len(reported), len(reported), "failed") if reported else (0, 0, "passed")
     )
     assert project.check("new-error", base="main~1" if is_committed else "main").changed_settings == reported
+
+
+def test_settings_behind_a_link_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path, [{b"a.py": b"x = 1\n", b"cfg/real.toml": b"exclude = []\n"}])
+    monkeypatch.chdir(project.tree)
+    (project.tree / "codebatch.toml").symlink_to("cfg/real.toml")
+    project.commit({})
+    project.commit({"cfg/real.toml": b'exclude = ["b.py"]\n', "b.py": b"x = nope\n"})
+    project.run()
+    assert project.check("gate-changed", base="main~1").changed_settings == ("cfg/real.toml",)
+    (project.tree / "codebatch.toml").unlink()
+    project.commit({"codebatch.toml": b""})
+    project.run()
+    assert project.check(base="main~1").changed_settings == ("codebatch.toml: cannot be read",)
