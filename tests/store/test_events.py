@@ -166,3 +166,16 @@ def test_event_reader_starts_again_at_a_file_that_was_truncated(tmp_path: Path) 
     assert [one.seq for one in reader.read()] == [3, 4], "event 3 was read before the file was truncated"
     path.write_bytes(b"".join(lines[3:]))
     assert [one.seq for one in reader.read()] == [5]
+
+
+def test_event_reader_starts_again_at_a_file_that_was_removed(tmp_path: Path) -> None:
+    """A coordinator recreates its file, which can be longer at the next read than at the last."""
+    lines = [encode_document(event(seq)) for seq in range(1, 5)]
+    path = events_path(tmp_path, 1)
+    path.write_bytes(lines[0])
+    reader = EventReader(RealFiles(), tmp_path)
+    assert [one.seq for one in reader.read()] == [1]
+    path.unlink()
+    assert reader.read() == []
+    path.write_bytes(b"".join(lines[1:]))
+    assert [one.seq for one in reader.read()] == [2, 3, 4]

@@ -141,9 +141,11 @@ class EventReader:
     def _read_pieces(self) -> Iterator[int]:
         """Read the files piece by piece, add their new complete lines to `_lines`, and yield after each piece.
 
-        If a file has become shorter, read it from its start.
+        If a file has become shorter, or was removed and is there again, read it from its start.
         """
-        for epoch in self._list_epochs():
+        epochs = self._list_epochs()
+        self._places = {epoch: place for epoch, place in self._places.items() if epoch in epochs}
+        for epoch in epochs:
             if epoch < self._since.epoch:
                 continue
             path = self._directory / layout.events_name(epoch)
