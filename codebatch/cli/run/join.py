@@ -31,7 +31,7 @@ from codebatch.operations.runs.run_request import prepare_request
     details="With --json, `parts` is a list for a job matrix.",
 )
 @option("--no-cache", is_flag=True, help="Do not reuse cached results of earlier batches")
-@option("--no-commands", is_flag=True, help="Leave out all tasks that call a program")
+@option("--no-commands", is_flag=True, help="Leave out all tasks that call a program, and custom tasks")
 @common_option("include")
 @common_option("exclude")
 @option("--allow-empty", is_flag=True, help="Succeed if there is no file to analyse")

@@ -151,7 +151,7 @@ def with_execution_options(function: Callable[..., int]) -> Callable[..., int]:
     help="Do not reuse cached results of earlier batches",
     details="If a complete batch of the same files, tasks and settings exists, nothing is run unless --again is given.",
 )
-@option("--no-commands", is_flag=True, help="Leave out all tasks that call a program")
+@option("--no-commands", is_flag=True, help="Leave out all tasks that call a program, and custom tasks")
 @common_option("include")
 @common_option("exclude")
 @option("--emit-ast", is_flag=True, help="Also store the syntax tree of every file")

@@ -114,14 +114,17 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, settings=replace(self.settings, tasks=changed))
 
     def without_commands(self) -> Configuration:
-        """Return a copy without the tasks that call a program. They are removed from all pipelines, too."""
-        commands, settings = self.catalogue.commands, self.settings
+        """Return a copy without the tasks that run code of the project: tasks that call a program, and custom tasks.
+
+        They are removed from all pipelines, too.
+        """
+        omitted, settings = {*self.catalogue.commands, *self.catalogue.custom_locations}, self.settings
         pipelines = {
-            name: replace(pipeline, tasks=tuple(task for task in pipeline.tasks if task not in commands))
+            name: replace(pipeline, tasks=tuple(task for task in pipeline.tasks if task not in omitted))
             for name, pipeline in settings.pipelines.items()
         }
-        tasks = {name: value for name, value in settings.tasks.items() if name not in commands}
-        locations = {name: place for name, place in self.catalogue.locations.items() if name not in commands}
+        tasks = {name: value for name, value in settings.tasks.items() if name not in omitted}
+        locations = {name: place for name, place in self.catalogue.locations.items() if name not in omitted}
         return replace(
             self,
             settings=replace(settings, tasks=tasks, pipelines=pipelines),

@@ -40,7 +40,7 @@ def run(
     - `project`: a directory of the project from which settings and custom tasks are taken, by default the current
       directory. Settings of other projects are never used, because they can name programs.
     - `store`: the directory of the store. It is created if it does not exist.
-    - `commands`: run tasks that call a program. If false, they are left out.
+    - `commands`: run tasks that call a program, and custom tasks. If false, they are left out.
     - `name`: a name for the batch. If another batch has this name, that batch loses the name.
 
     If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early, and

@@ -7,6 +7,8 @@ import stat
 
 import pytest
 
+from tests.changes.repositories import commit_all, make_work_tree
+from tests.changes.trees import TreeFile
 from tests.support.command_line import CommandLine, wait_until, write, write_own_task
 
 TASK = """
@@ -98,3 +100,23 @@ def test_run_can_be_stopped_if_a_module_ignores_signals(codebatch: CommandLine) 
 
     wait_until(is_ended_by_another_one, "the run ends")
     codebatch.finish(process, status=130)
+
+
+def test_no_commands_runs_no_code_of_the_project(codebatch: CommandLine) -> None:
+    """This includes the commands of a CI job that follow."""
+    root = codebatch.directory
+    make_work_tree(root, {b"a.py": TreeFile(b"x = 1\n")})
+    write(
+        root / "codebatch.toml",
+        "[tasks.words]\npython = 'tools/words.py:task'\n[pipelines.ci]\ntasks = ['words', 'lint']\n",
+    )
+    canary = root.parent / "canary"
+    write(root / "tools" / "words.py", f"open({str(canary)!r}, 'w').close()\n{TASK}")
+    commit_all(root)
+    codebatch("run", ".", "--no-commands", "--pipeline", "ci")
+    codebatch("check", "HEAD~1")
+    for words in ("findings", "export sarif", "gc", "status"):
+        codebatch(*words.split())
+    assert not canary.exists()
+    codebatch("run", ".", "--pipeline", "ci")
+    assert canary.exists()
