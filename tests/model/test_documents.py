@@ -43,7 +43,9 @@ BATCH = BatchFile(
     created_at_ns=1_800_000_000_000_000_000,
     shards=1,
     items=5,
-    place=SourcePlace(device=7, is_on_store_device=True, parent=9, work_tree=b"/home/\xe9", repository=b"/m/.git"),
+    place=SourcePlace(
+        device=7, is_on_store_device=True, parent=9, work_tree=b"/home/\xe9", repository=b"/m/.git", directory=b"s"
+    ),
 )
 SNAPSHOT = SnapshotDocument(
     snapshot_id="snap-2222222222222222",

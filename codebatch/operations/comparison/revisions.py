@@ -101,11 +101,25 @@ def name_revision(
     return query
 
 
-def find_commit_batch(store: StoreDir, commit: NamedCommit) -> BatchDir | None:
-    """Return the latest batch of a commit without uncommitted changes, or None. It may be of any source directory."""
-    return next(
-        (batch for batch in iter_batches(store) if batch.about.is_clean and batch.about.commit == commit.id), None
-    )
+def find_commit_batch(store: StoreDir, commit: NamedCommit, head: BatchDir | None = None) -> BatchDir | None:
+    """Return the latest batch of a commit without uncommitted changes, or None.
+
+    If `head` is given, its sources and paths are those of `head`. Otherwise, it may be of any source directory.
+    """
+    batches = (batch for batch in iter_batches(store) if batch.about.is_clean and batch.about.commit == commit.id)
+    return next((batch for batch in batches if head is None or has_clean_scope(batch.about, head.about)), None)
+
+
+def has_clean_scope(batch: BatchFile, head: BatchFile) -> bool:
+    """Return whether `batch` is clean and has the scope of `head`, so its commit determines its files.
+
+    The scope is the same if the restricting paths are equal, and the sources are equal or have the same path below the
+    tops of their work trees. The work trees may differ, because all clones have the same files of a commit.
+    """
+    if not batch.is_clean or batch.paths != head.paths:
+        return False
+    directories = [about.place and about.place.directory for about in (batch, head)]
+    return batch.sources == head.sources or (directories[0] is not None and directories[0] == directories[1])
 
 
 def _open_snapshot_query(

@@ -11,7 +11,6 @@ change.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ from codebatch.model.analysis.imports import adapt_imports, have_equal_tasks
 from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path
 from codebatch.model.plan import plan_digest
-from codebatch.operations.comparison.revisions import NamedCommit, find_commit_batch
+from codebatch.operations.comparison.revisions import NamedCommit, find_commit_batch, has_clean_scope
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.project.project_snapshot import rules_for, take_snapshot_of_paths
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
@@ -34,6 +33,7 @@ from codebatch.snapshotting.staleness import read_source_rules
 from codebatch.store.batches.batch_directory import (
     NO_CHECKOUT,
     BatchDir,
+    BatchFile,
     Checkout,
     create_batch,
     iter_batches,
@@ -46,11 +46,23 @@ from codebatch.system.clock import wall_ns
 
 
 class _BatchKey(NamedTuple):
-    """The values that a batch with equal results has: plan digest, sources with paths, and contents of programs."""
+    """The values that a batch with equal results has: the plan digest, and the scope and programs of `head`.
+
+    If its source is another directory, it must also have `commit`.
+    """
 
     plan_digest: Digest
-    sources_and_paths: tuple[tuple[bytes, ...], tuple[bytes, ...]]
-    programs: Mapping[str, Digest]
+    head: BatchFile
+    commit: str
+
+    def matches(self, about: BatchFile) -> bool:
+        """Return whether a batch has these values."""
+        if (about.plan_digest, about.programs) != (self.plan_digest, self.head.programs):
+            return False
+        is_same_commit = bool(self.commit) and about.commit == self.commit
+        return about.sources_and_paths == self.head.sources_and_paths or (
+            is_same_commit and has_clean_scope(about, self.head)
+        )
 
 
 def run_snapshot_as(
@@ -72,7 +84,7 @@ def run_snapshot_as(
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
     check_tools(catalogue, plan, head.about.programs)
     tasks = adapt_imports(known.plan().tasks if known is not None else (), plan.tasks)
-    key = _BatchKey(plan_digest(snapshot.digest, tasks, plan.paths), head.about.sources_and_paths, head.about.programs)
+    key = _BatchKey(plan_digest(snapshot.digest, tasks, plan.paths), head.about, checkout.commit)
     with store.writing() as lock:
         batch = _find_batch(store, key)
         if batch is None:
@@ -153,14 +165,14 @@ def obtain_commit_batch(
     """
     ended = [batch for batch in list_commit_batches(store, head, commit.id) if has_ended(batch)]
     if ended:
-        return max(ended, key=lambda batch: _have_equal_tasks(batch, head))
+        return max(ended, key=lambda each: (_have_equal_tasks(each, head), each.about.sources == head.about.sources))
     try:
         return run_commit_as(store, head, commit.id, execution, listener, label=commit.label)
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
         message = f"no batch of {commit.label}, and this commit cannot be analysed: {error}"
-        existing = find_commit_batch(store, commit)
+        existing = find_commit_batch(store, commit, head)
         if existing is not None:
             listener.note(
                 f"{commit.label} cannot be analysed: {error}; "
@@ -178,19 +190,26 @@ def obtain_commit_batch(
 def list_commit_batches(store: StoreDir, head: BatchDir, commit: str) -> list[BatchDir]:
     """Return the comparable batches of a commit, latest first.
 
-    A batch is comparable if its sources, paths, file patterns and submodules are equal to those of `head`. The tree of
-    the batch must be the commit without uncommitted changes. The batch may be unfinished.
+    A batch is comparable if its scope, file patterns and submodules are equal to those of `head`. The tree of the batch
+    must be the commit without uncommitted changes; it may be another work tree. The batch may be unfinished.
     """
-    patterns = ("", _similar_stat_cache(store, head))
     return [
         batch
         for batch in iter_batches(store)
-        if batch.about.is_clean
-        and batch.about.commit == commit
-        and batch.about.sources_and_paths == head.about.sources_and_paths
-        and batch.about.stat_cache in patterns
+        if batch.about.commit == commit
+        and has_clean_scope(batch.about, head.about)
+        and have_same_patterns(store, batch, head)
         and have_same_submodules(store, batch, head)
     ]
+
+
+def have_same_patterns(store: StoreDir, batch: BatchDir, head: BatchDir) -> bool:
+    """Return whether two batches have the same file patterns. Those of a batch made for a comparison count as equal."""
+    own, other = batch.about.stat_cache, _similar_stat_cache(store, head)
+    if own in ("", other) or batch.about.sources == head.about.sources:
+        return own in ("", other)
+    rules = read_source_rules(store.files, store.root, own)
+    return rules is not None and rules == read_source_rules(store.files, store.root, other)
 
 
 def have_same_submodules(store: StoreDir, left: BatchDir, right: BatchDir) -> bool:
@@ -264,7 +283,4 @@ def _have_equal_tasks(batch: BatchDir, head: BatchDir) -> bool:
 
 
 def _find_batch(store: StoreDir, key: _BatchKey) -> BatchDir | None:
-    abouts = ((batch, batch.about) for batch in iter_batches(store))
-    return next(
-        (batch for batch, about in abouts if key == (about.plan_digest, about.sources_and_paths, about.programs)), None
-    )
+    return next((batch for batch in iter_batches(store) if key.matches(batch.about)), None)

@@ -14,8 +14,13 @@ from codebatch.git.ancestry import Repository
 from codebatch.git.repository import GitError
 from codebatch.model.analysis.imports import is_import
 from codebatch.model.plan import Plan
-from codebatch.operations.comparison.revisions import NamedCommit
-from codebatch.operations.gate.base_runs import has_ended, have_same_submodules, obtain_commit_batch
+from codebatch.operations.comparison.revisions import NamedCommit, has_clean_scope
+from codebatch.operations.gate.base_runs import (
+    has_ended,
+    have_same_patterns,
+    have_same_submodules,
+    obtain_commit_batch,
+)
 from codebatch.operations.history.branch_point import NoBranchPoint, find_branch_point
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.history.ci_services import read_ci_change
@@ -56,13 +61,14 @@ def choose_base(
     In git, it is the batch of the commit at which the change begins. If there is none, the commit is analysed. Raises
     StoreError, and Stopped at a signal while the base is analysed.
     """
-    known = [batch for batch in iter_batches(store, listener.note) if _has_another_tree(batch, head)]
-    comparable_batches = [batch for batch in known if batch.about.stat_cache in ("", head.about.stat_cache)]
+    snapshot_id = head.about.snapshot_id
+    known = [batch for batch in iter_batches(store, listener.note) if batch.about.snapshot_id != snapshot_id]
     repository_and_directory = find_source_repository(head.about.sources)
     if repository_and_directory is None:
-        return _find_previous_batch(head, comparable_batches)
+        return _find_previous_batch(head, known)
     repository = Repository(*repository_and_directory)
-    analysed = {batch.about.commit for batch in known if batch.about.is_clean and not batch.about.for_comparison}
+    clean = [batch for batch in known if has_clean_scope(batch.about, head.about)]
+    analysed = {batch.about.commit for batch in clean if not batch.about.for_comparison}
     try:
         point = find_branch_point(head, repository, read_ci_change(environment), analysed)
     except GitError as error:
@@ -73,7 +79,7 @@ def choose_base(
     except Stopped:
         raise
     except CodebatchError as error:
-        nearest = _find_nearest_batch(store, head, comparable_batches, repository, point.commit)
+        nearest = _find_nearest_batch(store, head, clean, repository, point.commit)
         if nearest is None:
             return NotCompared(error.message + (f"; fetch it: {point.advice}" if point.advice else ""))
         why = f"batch of commit {nearest.about.commit[:12]}, the nearest available; {error.message}"
@@ -85,7 +91,8 @@ def _find_nearest_batch(
     store: StoreDir, head: BatchDir, batches: list[BatchDir], repository: Repository, commit: str
 ) -> BatchDir | None:
     candidates = _iter_nearest_batches(head, batches, repository, commit)
-    return next((batch for batch in candidates if have_same_submodules(store, batch, head)), None)
+    are_same = (have_same_patterns, have_same_submodules)
+    return next((batch for batch in candidates if all(each(store, batch, head) for each in are_same)), None)
 
 
 def _iter_nearest_batches(
@@ -97,7 +104,7 @@ def _iter_nearest_batches(
     """
     by_commit: dict[str, list[BatchDir]] = defaultdict(list)
     for batch in candidates:
-        if batch.about.is_clean and batch.about.commit:
+        if batch.about.commit:
             by_commit[batch.about.commit].append(batch)
     plan = head.plan()
     yield from filter(lambda batch: _has_same_tasks(batch, plan), by_commit.pop(commit, []))
@@ -118,7 +125,11 @@ def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> Comparis
     comparable = (
         batch
         for batch in candidates
-        if batch.about.pipeline == head.about.pipeline and batch.id < head.id and not batch.about.for_comparison
+        if batch.about.sources_and_paths == head.about.sources_and_paths
+        and batch.about.stat_cache in ("", head.about.stat_cache)
+        and batch.about.pipeline == head.about.pipeline
+        and batch.id < head.id
+        and not batch.about.for_comparison
     )
     previous = next(filter(has_ended, comparable), None)
     is_in_git = any(map(work_tree_around, head.about.sources))
@@ -127,13 +138,6 @@ def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> Comparis
         message = f"{why}, and no finished older batch has the same source, patterns and pipeline"
         return NotCompared(message, is_allowable=True)
     return ComparisonBase(previous, f"the previous batch, because {why}")
-
-
-def _has_another_tree(batch: BatchDir, head: BatchDir) -> bool:
-    return (
-        batch.about.sources_and_paths == head.about.sources_and_paths
-        and batch.about.snapshot_id != head.about.snapshot_id
-    )
 
 
 def _has_same_tasks(batch: BatchDir, plan: Plan) -> bool:

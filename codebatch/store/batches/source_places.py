@@ -28,6 +28,7 @@ class SourcePlace(msgspec.Struct, frozen=True, kw_only=True):
     - `parent`: the inode of the parent directory, or 0 if it is on another device.
     - `work_tree`: the top of the linked git work tree that contains the directory, and `repository`, the git directory
       that lists this tree. Empty if there is none.
+    - `directory`: the path of the directory from the top of its git work tree, or None if it is in none.
     """
 
     device: int
@@ -35,6 +36,7 @@ class SourcePlace(msgspec.Struct, frozen=True, kw_only=True):
     parent: int
     work_tree: bytes = b""
     repository: bytes = b""
+    directory: bytes | None = None
 
 
 def locate_source(sources: Sequence[bytes], store_root: Path) -> SourcePlace | None:
@@ -48,13 +50,15 @@ def locate_source(sources: Sequence[bytes], store_root: Path) -> SourcePlace | N
         return None
     if not stat.S_ISDIR(own.st_mode):
         return None
-    work_tree, repository = _linked_tree_around(source)
+    top = _work_tree_around(source)
+    repository = None if top is None else linked_common_directory(top)
     return SourcePlace(
         device=own.st_dev,
         is_on_store_device=own.st_dev == store.st_dev,
         parent=above.st_ino if above.st_dev == own.st_dev else 0,
-        work_tree=work_tree,
-        repository=repository,
+        work_tree=top if top is not None and repository is not None else b"",
+        repository=repository or b"",
+        directory=None if top is None else source[len(top) :].lstrip(b"/"),
     )
 
 
@@ -100,15 +104,14 @@ class RemovedSources:
         return next((trees[top] for top in similar if os.path.realpath(top) == place.work_tree), None)
 
 
-def _linked_tree_around(directory: bytes) -> tuple[bytes, bytes]:
-    """Return the top of the linked work tree around a directory, and its common git directory, or empty paths."""
-    while True:
-        if os.path.lexists(os.path.join(directory, b".git")):
-            repository = linked_common_directory(directory)
-            return (b"", b"") if repository is None else (directory, repository)
+def _work_tree_around(directory: bytes) -> bytes | None:
+    """Return the top of the git work tree that contains a directory. None if there is none, or `.git` is damaged."""
+    while not os.path.lexists(git := os.path.join(directory, b".git")):
         if directory == os.path.dirname(directory):
-            return b"", b""
+            return None
         directory = os.path.dirname(directory)
+    # git passes over a directory `.git` that is no repository, and uses the repository above.
+    return directory if os.path.isfile(git) or os.path.exists(os.path.join(git, b"HEAD")) else None
 
 
 def _is_missing(path: bytes) -> bool:
