@@ -21,7 +21,7 @@ from codebatch.cli.answers.differences import (
 )
 from codebatch.cli.answers.finding_lines import source_lines
 from codebatch.cli.compare.diff import CHANGES_SHOWN
-from codebatch.cli.compare.service_output import print_service_output
+from codebatch.cli.compare.service_output import print_service_output, settings_lines
 from codebatch.cli.framework.answer_printing import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
@@ -36,6 +36,7 @@ from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
+from codebatch.operations.gate.base_settings import HiddenFindings
 from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
@@ -77,7 +78,8 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `not_judged`: the number of changes that may violate a condition, but for which an incomplete base has no result.
       With a baseline, the number of its findings whose tool HEAD did not run.
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. It is null if
-      they are unknown, because the commit of the base is not in the clone.
+      they are unknown.
+    - `hidden`: the number of findings that these settings hide, in comparison with the settings of the base.
     - `list_command`: the command that lists all regressions.
     """
 
@@ -92,6 +94,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     on_unchanged_lines: int
     not_judged: int
     changed_settings: tuple[str, ...] | None
+    hidden: HiddenFindings
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
@@ -114,6 +117,14 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     "and new findings are listed.",
 )
 @option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
+@option(
+    "--settings-from",
+    type=click.Choice(("head", "base")),
+    default="head",
+    help="Whose settings decide about findings; with base, a change cannot switch off its own check",
+    details="With base, both sides are analysed with the settings files of the base. If this is impossible, the exit "
+    "status is 3.",
+)
 @option(
     "--baseline",
     type=click.Path(path_type=Path),
@@ -141,6 +152,7 @@ def check(
     head: str | None,
     fail_on: tuple[str, ...],
     changed_lines: bool,
+    settings_from: str,
     baseline: Path | None,
     allow_no_base: bool,
     allow_incomparable: bool,
@@ -159,18 +171,31 @@ def check(
     conditions = parse_conditions(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     store = Store(context.store_place.open(), context.note, context.report)
-    checker = GateChecker(store, execution, RunListener(context), os.environ, allow_incomparable)
+    uses_base = settings_from == "base"
+    checker = GateChecker(store, execution, RunListener(context), os.environ, allow_incomparable, uses_base)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
-    elif changed_lines or head is not None:
-        raise InvalidInput("--baseline replaces BASE and cannot be used with --changed-lines, which needs BASE")
+    elif changed_lines or uses_base or head is not None:
+        raise InvalidInput(
+            "--baseline replaces BASE and cannot be used with --changed-lines or --settings-from base, which need BASE"
+        )
     else:
         checked = checker.check_baseline(conditions, baseline, base)
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
     is_allowed = isinstance(checked.base, NotCompared) and checked.base.is_allowable and allow_no_base
     status = _answer_check(context, checked, baseline)
-    advice = list(_advice(checked, [condition.text for condition in conditions], baseline, changed_lines=changed_lines))
+    words = [
+        *(
+            word
+            for condition in conditions
+            if condition.text != DEFAULT_CONDITION
+            for word in ("--fail-on", condition.text)
+        ),
+        *["--changed-lines"] * changed_lines,
+        *["--settings-from", "base"] * uses_base,
+    ]
+    advice = list(_advice(checked, words, baseline))
     for text in advice:
         context.note(text)
     print_service_output(context, checked, advice, "warning" if is_allowed else "error")
@@ -182,18 +207,14 @@ def check(
     return status or BatchIncomplete.exit_status
 
 
-def _advice(
-    checked: CheckResult, conditions: Sequence[str], baseline: Path | None, *, changed_lines: bool
-) -> Iterator[str]:
+def _advice(checked: CheckResult, options: Sequence[str], baseline: Path | None) -> Iterator[str]:
     """Yield how to repeat a check that failed on another machine, and how to accept a finding."""
     if not checked.forbidden:
         return
-    words = [word for condition in conditions if condition != DEFAULT_CONDITION for word in ("--fail-on", condition)]
-    words += ["--changed-lines"] * changed_lines
     base = checked.base.batch.about if isinstance(checked.base, ComparisonBase) else None
-    if baseline is not None or (base is not None and base.is_clean):
+    if baseline is not None or (base is not None and (base.is_clean or "--settings-from" in options)):
         named = ["--baseline", str(baseline)] if base is None else [base.commit[:12]]
-        command = shlex.join(["codebatch", "check", *named, *words])
+        command = shlex.join(["codebatch", "check", *named, *options])
         yield f"to repeat this on your machine: codebatch run . && {command}"
     codes = [change.new.code for change in checked.forbidden if isinstance(change.new, Diagnostic)]
     if codes:
@@ -220,6 +241,7 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         "on_unchanged_lines": checked.on_unchanged_lines,
         "not_judged": checked.not_judged,
         "changed_settings": checked.changed_settings,
+        "hidden": checked.hidden,
         "forbidden": tuple(map(change_row, checked.forbidden)),
         "allowed": tuple(map(change_row, checked.allowed[:_CHANGES_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
@@ -239,10 +261,9 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         context.report(note)
     answer = Answer(question=head, result=None, completeness=checked.completeness, notes=notes)
     status = emit_document(context, answer, document, _check_lines(context, checked, command))
-    if checked.changed_settings:
-        context.report(f"settings of the check differ from the base: {'; '.join(checked.changed_settings)}")
-    elif checked.changed_settings is None:
-        context.report("settings of the check were not compared, because the commit of the base is not in this clone")
+    has_commit = isinstance(checked.base, ComparisonBase) and bool(checked.base.batch.about.commit)
+    for line in settings_lines(checked):
+        (context.report if has_commit else context.note)(line)
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)

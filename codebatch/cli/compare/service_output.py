@@ -16,6 +16,7 @@ from codebatch.interchange.github import ANNOTATIONS_MAX, annotation_command, wo
 from codebatch.interchange.locations import path_text, printable_text
 from codebatch.interchange.summary import make_summary
 from codebatch.model.record import Diagnostic
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.gate.base_selection import NotCompared
 from codebatch.operations.gate.quality_gate import CheckResult
 
@@ -49,9 +50,30 @@ def print_service_output(context: CommandContext, checked: CheckResult, advice: 
         context.print(None, lines)
 
 
+def settings_lines(checked: CheckResult) -> list[str]:
+    """Return which settings of the check differ from the base, and how many findings they hide."""
+    hidden, changed = checked.hidden, "; ".join(checked.changed_settings or ())
+    if not checked.is_compared or not (changed or hidden.unknown_reason):
+        return []
+    if not changed:
+        return [f"settings of the check were not compared: {hidden.unknown_reason}"]
+    lines = [f"settings of the check differ from the base: {changed}"]
+    if hidden.findings is None:
+        lines.append(f"it is unknown how many findings these settings hide: {hidden.unknown_reason}")
+    if hidden.findings:
+        verb = "is" if hidden.findings == 1 else "are"
+        lines.append(f"{count_text(hidden.findings, 'finding')} {verb} no longer looked for: {changed}")
+    if hidden.lowered:
+        verb = "has" if hidden.lowered == 1 else "have"
+        lines.append(f"{count_text(hidden.lowered, 'finding')} {verb} a lower severity: {changed}")
+    return lines
+
+
 def _github_lines(checked: CheckResult, kind: str) -> Iterator[str]:
     if isinstance(checked.base, NotCompared):
         yield workflow_command(kind, f"not compared: {checked.base.why}", {"title": TITLE})
+    for line in settings_lines(checked)[1:]:
+        yield workflow_command("warning", line, {"title": TITLE})
     for change in checked.forbidden[:ANNOTATIONS_MAX]:
         if isinstance(change.new, Diagnostic):
             yield annotation_command("error", ExportedFinding(change.new, change.new.path_bytes))
@@ -62,6 +84,8 @@ def _github_lines(checked: CheckResult, kind: str) -> Iterator[str]:
 def _azure_lines(checked: CheckResult) -> Iterator[str]:
     if isinstance(checked.base, NotCompared):
         yield issue_command(f"not compared: {checked.base.why}", {})
+    for line in settings_lines(checked)[1:]:
+        yield issue_command(line, {"type": "warning"})
     for change in checked.forbidden:
         code = {"code": change.new.code} if isinstance(change.new, Diagnostic) else {}
         yield issue_command(change_line(change), {**_place(change, "sourcepath", "linenumber"), **code})
@@ -88,7 +112,7 @@ def _summary(checked: CheckResult, advice: Sequence[str]) -> bytes:
             f"| {_code(row.condition)} | {'' if row.value is None else row.value} | {row.limit} | {row.verdict} |"
             for row in checked.judged
         ]
-    head += [line for text in advice for line in ("", _code(text))]
+    head += [line for text in (*settings_lines(checked), *advice) for line in ("", _code(text))]
     text = "".join(f"{line}\n" for line in (*head, "")).encode()
     return text + (make_summary(ExportedFindings(findings=findings, tools={}, incomplete="")) if findings else b"")
 

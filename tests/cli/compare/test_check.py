@@ -387,3 +387,31 @@ def test_violations_that_github_does_not_show_are_counted(codebatch: CommandLine
     ended = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})("check", "-q", status=1)
     assert sum(line.startswith("::error ") for line in ended.lines) == 10
     assert "2 more are not annotated, because GitHub shows at most 10 per step\n" in ended.notes
+
+
+def test_findings_that_settings_hide_are_shown_in_each_output(codebatch: CommandLine) -> None:
+    """A change turns a rule off and adds an error that this rule would report."""
+    make_repository(codebatch.directory, [(NOW, {b"a.py": b"x = 1\n", b".gitignore": b"/.codebatch\n"})])
+    git(codebatch.directory, "reset", "-q", "--hard")
+    git(codebatch.directory, "checkout", "-qb", "change")
+    write(codebatch.directory / "codebatch.toml", '[tasks.lint]\noff = ["F821"]\n')
+    write(codebatch.directory / "b.py", "print(nope)\n")
+    git(codebatch.directory, "add", "-A")
+    git(codebatch.directory, "-c", "user.name=n", "-c", "user.email=n", "commit", "-qm", "m")
+    codebatch("run", ".", "-q")
+    passed = codebatch("check", "main")
+    hidden = "1 finding is no longer looked for: codebatch.toml: tasks.lint.off"
+    assert hidden in passed.notes.splitlines()
+    assert codebatch("check", "main", "--json").json["hidden"] == {"findings": 1, "lowered": 0, "unknown_reason": ""}
+    failed = codebatch("check", "main", "--settings-from", "base", status=1)
+    assert failed.lines[0].startswith("b.py:1:7: error F821 ")
+    assert " --settings-from base\n" in failed.notes
+    refused = codebatch("check", "--settings-from", "base", "--baseline", "b", "--json", status=2)
+    assert refused.error["message"].endswith("which need BASE")
+
+    summary = codebatch.directory / "summary.md"
+    job = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)})
+    assert job("check", "main").lines[-1] == f"::warning title=codebatch check::{hidden}"
+    assert hidden in summary.read_text()
+    azure = CommandLine(codebatch.directory, {"TF_BUILD": "True"})
+    assert azure("check", "main").lines[-1] == f"##vso[task.logissue type=warning;]{hidden}"
