@@ -37,6 +37,7 @@ from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.base_settings import HiddenFindings
+from codebatch.operations.gate.linted_languages import count_unlinted_files
 from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
@@ -49,6 +50,7 @@ EXIT_CHECK_FAILED = 1
 _CHANGES_SHOWN_MAX = 50
 _SOURCES_SHOWN_MAX = 10
 """Maximum number of findings whose source line is printed."""
+_LANGUAGES_SHOWN_MAX = 3
 _BASELINE_STATES: tuple[ChangeState, ...] = ("new", "unchanged", "fixed")
 
 
@@ -80,6 +82,8 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. It is null if
       they are unknown.
     - `hidden`: the number of findings that these settings hide, in comparison with the settings of the base.
+    - `unlinted_files`: the number of production files of each language that no linter checked. It is empty if a custom
+      task or an import may have checked all languages.
     - `list_command`: the command that lists all regressions.
     """
 
@@ -98,6 +102,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
+    unlinted_files: dict[str, int]
     list_command: str | None
 
 
@@ -184,7 +189,8 @@ def check(
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
     is_allowed = isinstance(checked.base, NotCompared) and checked.base.is_allowable and allow_no_base
-    status = _answer_check(context, checked, baseline)
+    unlinted_files = count_unlinted_files(checked.head.question.records, execution.configuration.catalogue)
+    status = _answer_check(context, checked, baseline, unlinted_files)
     words = [
         *(
             word
@@ -221,7 +227,9 @@ def _advice(checked: CheckResult, options: Sequence[str], baseline: Path | None)
         yield f"to accept a finding, add a comment to its line: codebatch: ignore[{codes[0]}] and the reason"
 
 
-def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
+def _answer_check(
+    context: CommandContext, checked: CheckResult, baseline: Path | None, unlinted_files: dict[str, int]
+) -> int:
     compared = checked.comparison
     command = _list_all_command(context, checked, baseline)
     if compared is not None and not compared.old.is_complete:
@@ -245,6 +253,7 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         "forbidden": tuple(map(change_row, checked.forbidden)),
         "allowed": tuple(map(change_row, checked.allowed[:_CHANGES_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
+        "unlinted_files": unlinted_files,
         "list_command": command,
     }
     if isinstance(checked.base, ComparisonBase):
@@ -261,9 +270,7 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         context.report(note)
     answer = Answer(question=head, result=None, completeness=checked.completeness, notes=notes)
     status = emit_document(context, answer, document, _check_lines(context, checked, command))
-    has_commit = isinstance(checked.base, ComparisonBase) and bool(checked.base.batch.about.commit)
-    for line in settings_lines(checked):
-        (context.report if has_commit else context.note)(line)
+    _report_scope(context, checked, unlinted_files)
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
@@ -276,6 +283,18 @@ def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path 
         count = count_text(checked.not_judged, "change")
         context.report(f"incomplete: {count} cannot be judged, because the base has no result for the files")
     return status or (EXIT_CHECK_FAILED if broken else BatchIncomplete.exit_status if checked.not_judged else 0)
+
+
+def _report_scope(context: CommandContext, checked: CheckResult, unlinted_files: dict[str, int]) -> None:
+    """Print what restricts the answer: changed settings, and languages without a linter."""
+    has_commit = isinstance(checked.base, ComparisonBase) and bool(checked.base.batch.about.commit)
+    for line in settings_lines(checked):
+        (context.report if has_commit else context.note)(line)
+    if unlinted_files:
+        texts = [f"{name} ({count_text(count, 'file')})" for name, count in unlinted_files.items()]
+        more = [count_text(len(texts) - _LANGUAGES_SHOWN_MAX, "other language")] * (len(texts) > _LANGUAGES_SHOWN_MAX)
+        languages = ", ".join(texts[:_LANGUAGES_SHOWN_MAX] + more)
+        context.note(f"no linter checked {languages}; to add one: codebatch help linters")
 
 
 def _checked_batch(about: object) -> CheckedBatch:
