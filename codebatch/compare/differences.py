@@ -47,13 +47,20 @@ class Change(NamedTuple):
     by: MatchingPass | None = None
     reason: str | None = None
 
+    @property
+    def record(self) -> ComparedRecord:
+        """The record in the newer batch or, if that batch has none, in the older batch."""
+        record = self.new or self.old
+        assert record is not None, "it is in one of the two"
+        return record
+
 
 ChangeSortKey = tuple[str, bytes, int, int, tuple[str, ...]]
 
 
 def change_sort_key(change: Change) -> ChangeSortKey:
     """Return the sort key of a change: kind, path, line, column, then names that differ at one location."""
-    record = _changed_record(change)
+    record = change.record
     names: tuple[str, ...]
     match record:
         case Diagnostic():
@@ -70,12 +77,6 @@ def change_sort_key(change: Change) -> ChangeSortKey:
             names = ()
     kind = str(record.__struct_config__.tag)
     return kind, record.path_bytes, getattr(record, "line", 0), getattr(record, "column", 0), names
-
-
-def _changed_record(change: Change) -> ComparedRecord:
-    record = change.new or change.old
-    assert record is not None, "it is on one side"
-    return record
 
 
 # The number of changes in each state, including `unchanged`.

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from codebatch.cli.output.records import record_line
+from codebatch.cli.output.records import record_line, record_location, record_text
 from codebatch.compare.differences import Change, ComparedRecord
 from codebatch.compare.states import ChangeState
 from codebatch.model.record import BaseRecord, Diagnostic, Metric
 from codebatch.operations.comparison.comparison import Comparison
-from codebatch.query.fields import JsonRecord
+from codebatch.query.fields import JsonRecord, record_path
 
 STATES_SHOWN: tuple[ChangeState, ...] = (
     "new",
@@ -165,11 +165,18 @@ def change_lines(
 
 def change_line(change: Change) -> str:
     """Return a change as one line in the format of editors. The former value or the reason is in brackets."""
-    record = change.new or change.old
-    assert record is not None, "it is in one of the two"
+    return record_line(_json_record(change.record)) + _change_remark(change)
+
+
+def change_text(change: Change) -> str:
+    """Return the line of a change without its location."""
+    return record_text(_json_record(change.record)) + _change_remark(change)
+
+
+def _change_remark(change: Change) -> str:
     remark = _old_value(change.old, change.new) if change.old is not None and change.new is not None else ""
     remark = remark or _REASON_TEXTS.get(change.reason or "", "")
-    return f"{record_line(_json_record(record))}{f' ({remark})' if remark else ''}"
+    return f" ({remark})" if remark else ""
 
 
 def counts_line(comparison: Comparison, states: Iterable[ChangeState]) -> str:
@@ -188,18 +195,22 @@ def counts_line(comparison: Comparison, states: Iterable[ChangeState]) -> str:
 
 
 def _old_value(old: ComparedRecord, new: ComparedRecord) -> str:
-    """Return a text about the first difference between two records: severity, message, location or value."""
+    """Return a text about the first difference between two records: severity, message, value or location.
+
+    If the file is the same, its path is not repeated.
+    """
     if isinstance(old, Diagnostic) and isinstance(new, Diagnostic):
         if old.severity != new.severity:
             return f"was {old.severity}"
         if old.message != new.message:
             return f"was: {old.message}"
-        if old.path_bytes != new.path_bytes or old.line != new.line:
-            return f"was {record_line(_json_record(old)).partition(': ')[0]}"
-        return ""
-    if isinstance(old, Metric) and isinstance(new, Metric) and old.path_bytes == new.path_bytes:
-        return f"was {old.value}"
-    return f"was {record_line(_json_record(old))}"
+    rows = _json_record(old), _json_record(new)
+    places, texts = tuple(map(record_location, rows)), tuple(map(record_text, rows))
+    text = "" if texts[0] == texts[1] else str(old.value) if isinstance(old, Metric) else texts[0]
+    if old.path_bytes != new.path_bytes:
+        return f"was {text} in {places[0]}" if text else f"was {places[0]}"
+    place = places[0].removeprefix(record_path(rows[0])).removeprefix(":")
+    return f"was {text}" if text else f"was line {place}" if places[0] != places[1] else ""
 
 
 def _json_record(record: BaseRecord) -> JsonRecord:

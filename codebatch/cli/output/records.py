@@ -25,32 +25,45 @@ def record_line(record: JsonRecord) -> str:
     return "".join(record_parts(record))
 
 
+def record_location(record: JsonRecord) -> str:
+    """Return the location at the start of the line of a record: `path:line:col`, or only the path."""
+    kind, place = record["kind"], record_path(record)
+    if kind in ("diagnostic", "symbol"):
+        place += f":{record['line']}:{record['column']}"
+    elif kind in ("edge", "duplicate") or (kind == "metric" and "symbol" in record):
+        place += f":{record.get('line', 1)}"
+    return place + cell_text(record)
+
+
+def record_text(record: JsonRecord) -> str:
+    """Return the line of a record without its location."""
+    return record_line(record).removeprefix(f"{record_location(record)}: ")
+
+
 def record_parts(record: JsonRecord) -> tuple[str, str, str]:
     """Return the line of a record in three parts.
 
     The second part is its severity or name, which is coloured. The first and third part are the text before and after
     it.
     """
-    path = record_path(record)
+    path, place = record_path(record), record_location(record)
     match record["kind"]:
         case "diagnostic":
             also = record.get("also")
             tools = f"{record['tool']}, also {', '.join(map(str, also))}" if isinstance(also, list) else record["tool"]
             text = f" {record['code']} {record['message']} [{tools}]"
-            return f"{path}:{record['line']}:{record['column']}{cell_text(record)}: ", str(record["severity"]), text
+            return f"{place}: ", str(record["severity"]), text
         case "symbol":
-            place = f"{path}:{record['line']}:{record['column']}{cell_text(record)}"
             return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
         case "edge":
-            text = f"{path}:{record['line']}{cell_text(record)}: {record['source'] or '(file)'} {record['edge_type']} "
+            text = f"{place}: {record['source'] or '(file)'} {record['edge_type']} "
             return text, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
         case "metric":
-            line = f"{record.get('line', 1)}{cell_text(record)}"
-            place = f"{path}:{line}: {record['symbol']}" if "symbol" in record else f"{path}:"
-            return f"{place} ", str(record["metric"]), f" = {record['value']}"
+            function = f" {record['symbol']}" if "symbol" in record else ""
+            return f"{place}:{function} ", str(record["metric"]), f" = {record['value']}"
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
-            text = f"{path}:{record['line']}{cell_text(record)}: {record['lines']} code lines as in {other}, "
+            text = f"{place}: {record['lines']} code lines as in {other}, "
             text += f"{record['copies']} copies"
         case "file" if "lang" not in record:  # An entry of a snapshot.
             text = f"{path}: {value_text(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
