@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codebatch.git.ancestry import Repository, is_commit
 from codebatch.git.repository import GitError, query_git, tracked_paths
@@ -20,6 +20,8 @@ from codebatch.system.files.memory_scratch import try_memory_scratch
 _QUERY_SECONDS = 30.0
 _CHECKOUT_SECONDS = 600.0
 _PAGE_BYTES = 4096
+# Maximum number of paths in the arguments of a command.
+_PATHS_MAX = 500
 # Free space that a scratch directory requires. In memory: this many times the size of the tree, plus a fixed size,
 # because other programs need memory too. On disk: the size of the tree, plus the fixed size.
 _FREE_SPACE_FACTOR = 4
@@ -27,18 +29,22 @@ _FREE_BYTES_MIN = 256 << 20
 
 
 @contextlib.contextmanager
-def check_out_commit(repository: Repository, commit: str) -> Iterator[bytes]:
+def check_out_commit(
+    repository: Repository, commit: str, other: str = "", paths: Sequence[bytes] = ()
+) -> Iterator[bytes]:
     """Yield a temporary work tree that has the content of the repository's directory in a commit.
 
-    Raises GitError if the directory does not exist in the commit. Also raises GitError if the files would differ from a
+    The files at `paths` are those of the commit `other` instead: a file that `other` lacks does not exist. Raises
+    GitError if the directory does not exist in the commit. Also raises GitError if the files would differ from a
     checkout, because the commit has submodules or files with a filter. Raises OSError if the disk is full.
     """
-    if not is_commit(commit):
+    if not all(map(is_commit, filter(None, (commit, other)))) or not commit:
         raise GitError(f"{commit[:80]!r} is not a commit")
     with _scratch_directory(_tree_bytes(repository, commit)) as scratch:
         top = os.path.join(os.fsencode(os.path.realpath(scratch)), b"tree")
-        _check_out(repository, commit, top)
-        directory = os.path.join(top, repository.query("rev-parse", "--show-prefix").removesuffix(b"\n")).rstrip(b"/")
+        prefix = repository.query("rev-parse", "--show-prefix").removesuffix(b"\n")
+        _check_out(repository, commit, top, other, [prefix + path for path in paths])
+        directory = os.path.join(top, prefix).rstrip(b"/")
         if not os.path.isdir(directory):
             raise GitError(f"commit {commit[:12]} does not have this directory")
         yield directory
@@ -81,7 +87,7 @@ def _scratch_directory(size_bytes: int) -> Iterator[str]:
         yield path
 
 
-def _check_out(repository: Repository, commit: str, top: bytes) -> None:
+def _check_out(repository: Repository, commit: str, top: bytes, other: str, paths: Sequence[bytes]) -> None:
     git = repository.git_program
     objects = os.path.join(
         repository.directory, repository.query("rev-parse", "--git-path", "objects").removesuffix(b"\n")
@@ -96,6 +102,9 @@ def _check_out(repository: Repository, commit: str, top: bytes) -> None:
     with open(os.path.join(top, b".git/objects/info/alternates"), "wb") as file:
         file.write(os.path.realpath(objects) + b"\n")
     query_git(git, top, ("read-tree", commit), _QUERY_SECONDS, is_top=True)
+    for at in range(0, len(paths), _PATHS_MAX):
+        reset = ("--literal-pathspecs", "reset", "-q", other, "--")
+        query_git(git, top, (*reset, *paths[at : at + _PATHS_MAX]), _QUERY_SECONDS, is_top=True)
     query_git(git, top, ("checkout-index", "-q", "-a"), _CHECKOUT_SECONDS, is_top=True)
     for path in tracked_paths(git, top, _QUERY_SECONDS, is_top=True):
         if os.path.basename(path) == b".gitattributes" and _sets_filter_attribute(os.path.join(top, path)):

@@ -105,14 +105,21 @@ class _Server(uvicorn.Server):
 
 
 class _ProblemPrinter:
-    """Prints the first problem of the system with connections in one line. Bugs are printed with their traceback."""
+    """Prints the first problem of the system with connections in one line. Bugs are printed with their traceback.
+
+    After a lack of open files, asyncio waits a second and accepts connections again, also if the server has closed its
+    socket by then: it raises a ValueError (`BaseSelectorEventLoop._accept_connection`). So `is_stopping` hides these.
+    """
 
     def __init__(self) -> None:
+        self.is_stopping = False
         self._has_printed = False
 
     def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Handle a problem of the event loop."""
         error = context.get("exception")
+        if self.is_stopping and isinstance(error, ValueError):
+            return
         if not isinstance(error, OSError):
             loop.default_exception_handler(context)
         elif not self._has_printed:
@@ -154,6 +161,7 @@ async def _serve(server: _Server, sockets: list[socket.socket], app: LiveApp, an
             end()
             return
         received.append(number)
+        problems.is_stopping = True
         app.stop()
         loop.call_later(_SHUTDOWN_SECONDS / 2, setattr, server, "should_exit", True)
         loop.call_later(_SHUTDOWN_SECONDS, end)
@@ -163,7 +171,8 @@ async def _serve(server: _Server, sockets: list[socket.socket], app: LiveApp, an
         for connection in list(server.server_state.connections):
             connection.transport.abort()
 
-    loop.set_exception_handler(_ProblemPrinter().handle)
+    problems = _ProblemPrinter()
+    loop.set_exception_handler(problems.handle)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop, number)
     announce()

@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import stat
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.installation import extra_command
 from codebatch.operations.project.stores import open_store
 from codebatch.serve.app import LiveApp
-from codebatch.serve.server import _Connection, open_sockets, serve_until_signal
+from codebatch.serve.server import _Connection, _ProblemPrinter, open_sockets, serve_until_signal
 from tests.serve.event_files import EventFiles
 from tests.serve.server_process import (
     PATIENCE_SECONDS,
@@ -238,3 +239,25 @@ def test_two_servers_show_one_store(live_store: LiveStore, server: ServerProcess
         own_token, other.token = other.token, server.token
         assert other.get("/api/v1/session")[0] == 403
         other.token = own_token
+
+
+def test_socket_that_accepts_again_after_the_server_has_closed_it_prints_nothing(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    problems = _ProblemPrinter()
+
+    async def accept_again() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(problems.handle)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            pass
+        loop.call_soon(loop.add_reader, listening, print)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    asyncio.run(accept_again())
+    assert "Invalid file descriptor" in caplog.text, "while the server runs, it is a bug"
+    caplog.clear()
+    problems.is_stopping = True
+    asyncio.run(accept_again())
+    assert caplog.text + capsys.readouterr().err == ""

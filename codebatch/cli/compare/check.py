@@ -21,14 +21,7 @@ from codebatch.cli.answers.differences import (
 )
 from codebatch.cli.answers.finding_lines import source_lines
 from codebatch.cli.compare.diff import CHANGES_SHOWN
-from codebatch.cli.compare.reports import (
-    REPORT_FORMATS,
-    WrittenReport,
-    note_reports,
-    resolve_reports,
-    write_reports,
-)
-from codebatch.cli.compare.service_output import print_service_output
+from codebatch.cli.compare.service_output import print_service_output, settings_lines
 from codebatch.cli.framework.answer_printing import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
@@ -43,6 +36,8 @@ from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
+from codebatch.operations.gate.base_settings import HiddenFindings
+from codebatch.operations.gate.linted_languages import count_unlinted_files
 from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
@@ -55,6 +50,7 @@ EXIT_CHECK_FAILED = 1
 _CHANGES_SHOWN_MAX = 50
 _SOURCES_SHOWN_MAX = 10
 """Maximum number of findings whose source line is printed."""
+_LANGUAGES_SHOWN_MAX = 3
 _BASELINE_STATES: tuple[ChangeState, ...] = ("new", "unchanged", "fixed")
 
 
@@ -84,9 +80,11 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `not_judged`: the number of changes that may violate a condition, but for which an incomplete base has no result.
       With a baseline, the number of its findings whose tool HEAD did not run.
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. It is null if
-      they are unknown, because the commit of the base is not in the clone.
+      they are unknown.
+    - `hidden`: the number of findings that these settings hide, in comparison with the settings of the base.
+    - `unlinted_files`: the number of production files of each language that no linter checked. It is empty if a custom
+      task or an import may have checked all languages.
     - `list_command`: the command that lists all regressions.
-    - `reports`: the reports that were written.
     """
 
     passed: bool
@@ -100,11 +98,12 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     on_unchanged_lines: int
     not_judged: int
     changed_settings: tuple[str, ...] | None
+    hidden: HiddenFindings
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
+    unlinted_files: dict[str, int]
     list_command: str | None
-    reports: tuple[WrittenReport, ...]
 
 
 @command()
@@ -124,6 +123,14 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 )
 @option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
 @option(
+    "--settings-from",
+    type=click.Choice(("head", "base")),
+    default="head",
+    help="Whose settings decide about findings; with base, a change cannot switch off its own check",
+    details="With base, both sides are analysed with the settings files of the base. If this is impossible, the exit "
+    "status is 3.",
+)
+@option(
     "--baseline",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -142,15 +149,6 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     is_flag=True,
     help="Compare even if BASE and HEAD have different tasks and BASE cannot be re-analysed with the tasks of HEAD",
 )
-@option(
-    "--report",
-    "reports",
-    multiple=True,
-    metavar="FORMAT=FILE",
-    help=f"Also write a report to a file: {', '.join(REPORT_FORMATS[:-1])} or {REPORT_FORMATS[-1]}",
-    details="A report has what fails the check. In junit, allowed new findings are skipped tests. If nothing was "
-    "compared, or HEAD is incomplete, each report has an error about this.",
-)
 @common_option("jobs")
 @with_common_options
 def check(
@@ -159,10 +157,10 @@ def check(
     head: str | None,
     fail_on: tuple[str, ...],
     changed_lines: bool,
+    settings_from: str,
     baseline: Path | None,
     allow_no_base: bool,
     allow_incomparable: bool,
-    reports: tuple[str, ...],
     jobs: int | None,
 ) -> int:
     """Fail if a change introduces regressions, by default new errors.
@@ -176,27 +174,37 @@ def check(
     Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or nothing was compared.
     """
     conditions = parse_conditions(fail_on)
-    targets = resolve_reports(reports, context.store_place.store_root())
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     store = Store(context.store_place.open(), context.note, context.report)
-    checker = GateChecker(store, execution, RunListener(context), os.environ, allow_incomparable)
+    uses_base = settings_from == "base"
+    checker = GateChecker(store, execution, RunListener(context), os.environ, allow_incomparable, uses_base)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
-    elif changed_lines or head is not None:
-        raise InvalidInput("--baseline replaces BASE and cannot be used with --changed-lines, which needs BASE")
+    elif changed_lines or uses_base or head is not None:
+        raise InvalidInput(
+            "--baseline replaces BASE and cannot be used with --changed-lines or --settings-from base, which need BASE"
+        )
     else:
         checked = checker.check_baseline(conditions, baseline, base)
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
     is_allowed = isinstance(checked.base, NotCompared) and checked.base.is_allowable and allow_no_base
-    written, failure = write_reports(checked, targets, _incomplete_text(checked), is_accepted=is_allowed)
-    status = _answer_check(context, checked, baseline, written)
-    advice = list(_advice(checked, [condition.text for condition in conditions], baseline, changed_lines=changed_lines))
+    unlinted_files = count_unlinted_files(checked.head.question.records, execution.configuration.catalogue)
+    status = _answer_check(context, checked, baseline, unlinted_files)
+    words = [
+        *(
+            word
+            for condition in conditions
+            if condition.text != DEFAULT_CONDITION
+            for word in ("--fail-on", condition.text)
+        ),
+        *["--changed-lines"] * changed_lines,
+        *["--settings-from", "base"] * uses_base,
+    ]
+    advice = list(_advice(checked, words, baseline))
     for text in advice:
         context.note(text)
     print_service_output(context, checked, advice, "warning" if is_allowed else "error")
-    if failure is not None:
-        raise failure
     if not isinstance(checked.base, NotCompared) or is_allowed:
         return status
     ways = ["name the base with `codebatch check BASE`"] * bool(checked.head.question.batch.about.items)
@@ -205,19 +213,14 @@ def check(
     return status or BatchIncomplete.exit_status
 
 
-def _advice(
-    checked: CheckResult, conditions: Sequence[str], baseline: Path | None, *, changed_lines: bool
-) -> Iterator[str]:
+def _advice(checked: CheckResult, options: Sequence[str], baseline: Path | None) -> Iterator[str]:
     """Yield how to repeat a check that failed on another machine, and how to accept a finding."""
     if not checked.forbidden:
         return
-    named = [] if list(conditions) == [DEFAULT_CONDITION] else conditions
-    words = [word for condition in named for word in ("--fail-on", condition)]
-    words += ["--changed-lines"] * changed_lines
     base = checked.base.batch.about if isinstance(checked.base, ComparisonBase) else None
-    if baseline is not None or (base is not None and base.is_clean):
-        older = ["--baseline", str(baseline)] if base is None else [base.commit[:12]]
-        command = shlex.join(["codebatch", "check", *older, *words])
+    if baseline is not None or (base is not None and (base.is_clean or "--settings-from" in options)):
+        named = ["--baseline", str(baseline)] if base is None else [base.commit[:12]]
+        command = shlex.join(["codebatch", "check", *named, *options])
         yield f"to repeat this on your machine: codebatch run . && {command}"
     codes = [change.new.code for change in checked.forbidden if isinstance(change.new, Diagnostic)]
     if codes:
@@ -225,7 +228,7 @@ def _advice(
 
 
 def _answer_check(
-    context: CommandContext, checked: CheckResult, baseline: Path | None, written: Sequence[WrittenReport]
+    context: CommandContext, checked: CheckResult, baseline: Path | None, unlinted_files: dict[str, int]
 ) -> int:
     compared = checked.comparison
     command = _list_all_command(context, checked, baseline)
@@ -246,18 +249,19 @@ def _answer_check(
         "on_unchanged_lines": checked.on_unchanged_lines,
         "not_judged": checked.not_judged,
         "changed_settings": checked.changed_settings,
+        "hidden": checked.hidden,
         "forbidden": tuple(map(change_row, checked.forbidden)),
         "allowed": tuple(map(change_row, checked.allowed[:_CHANGES_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
+        "unlinted_files": unlinted_files,
         "list_command": command,
-        "reports": tuple(written),
     }
     if isinstance(checked.base, ComparisonBase):
         context.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
     elif isinstance(checked.base, BaselineReference):
         context.note(f"compared with {checked.base.why}")
     elif context.as_json:
-        context.report(_incomplete_text(checked))
+        context.report(_not_compared_text(checked.base))
     if compared is not None:
         report_missing_contents(context, compared)
     head = checked.head.question
@@ -266,18 +270,31 @@ def _answer_check(
         context.report(note)
     answer = Answer(question=head, result=None, completeness=checked.completeness, notes=notes)
     status = emit_document(context, answer, document, _check_lines(context, checked, command))
-    if checked.changed_settings:
-        context.report(f"settings of the check differ from the base: {'; '.join(checked.changed_settings)}")
-    elif checked.changed_settings is None:
-        context.report("settings of the check were not compared, because the commit of the base is not in this clone")
+    _report_scope(context, checked, unlinted_files)
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
         context.report(f"failed: {failed}")
-    if checked.not_judged:
-        context.report(f"incomplete: {_incomplete_text(checked)}")
-    note_reports(context, written)
+    if checked.not_judged and isinstance(checked.base, BaselineReference):
+        tools = ", ".join(checked.base.tools_not_run)
+        findings = count_text(checked.not_judged, "finding")
+        context.report(f"incomplete: HEAD did not run {tools}, which reported {findings} of the baseline")
+    elif checked.not_judged:
+        count = count_text(checked.not_judged, "change")
+        context.report(f"incomplete: {count} cannot be judged, because the base has no result for the files")
     return status or (EXIT_CHECK_FAILED if broken else BatchIncomplete.exit_status if checked.not_judged else 0)
+
+
+def _report_scope(context: CommandContext, checked: CheckResult, unlinted_files: dict[str, int]) -> None:
+    """Print what restricts the answer: changed settings, and languages without a linter."""
+    has_commit = isinstance(checked.base, ComparisonBase) and bool(checked.base.batch.about.commit)
+    for line in settings_lines(checked):
+        (context.report if has_commit else context.note)(line)
+    if unlinted_files:
+        texts = [f"{name} ({count_text(count, 'file')})" for name, count in unlinted_files.items()]
+        more = [count_text(len(texts) - _LANGUAGES_SHOWN_MAX, "other language")] * (len(texts) > _LANGUAGES_SHOWN_MAX)
+        languages = ", ".join(texts[:_LANGUAGES_SHOWN_MAX] + more)
+        context.note(f"no linter checked {languages}; to add one: codebatch help linters")
 
 
 def _checked_batch(about: object) -> CheckedBatch:
@@ -304,22 +321,13 @@ def _comparison_words(compared: Comparison) -> list[str]:
     return [*ids, *(kinds if len(kinds) > 2 else ())]
 
 
-def _incomplete_text(checked: CheckResult) -> str:
-    """Return why changes were not judged, or an empty text."""
-    if isinstance(checked.base, NotCompared):
-        return f"not compared: {checked.base.why}"
-    if not checked.not_judged:
-        return ""
-    if isinstance(checked.base, BaselineReference):
-        tools = ", ".join(checked.base.tools_not_run)
-        return f"HEAD did not run {tools}, which reported {count_text(checked.not_judged, 'finding')} of the baseline"
-    count = count_text(checked.not_judged, "change")
-    return f"{count} cannot be judged, because the base has no result for the files"
+def _not_compared_text(base: NotCompared) -> str:
+    return f"not compared: {base.why}"
 
 
 def _check_lines(context: CommandContext, checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NotCompared):
-        yield _incomplete_text(checked)
+        yield _not_compared_text(checked.base)
     yield from _violation_lines(checked)
     if len(checked.forbidden) > _CHANGES_SHOWN_MAX:
         yield f"{len(checked.forbidden) - _CHANGES_SHOWN_MAX:,} more that fail the check; list all with --json"

@@ -11,8 +11,11 @@ change.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from codebatch.coordinator.analysis.planning import check_tools, make_plan
 from codebatch.coordinator.analysis.progress_counter import RunScope
@@ -23,12 +26,13 @@ from codebatch.git.repository import GitError
 from codebatch.model.analysis.imports import adapt_imports, have_equal_tasks
 from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path
-from codebatch.model.plan import plan_digest
+from codebatch.model.plan import PlannedTask, plan_digest
 from codebatch.operations.comparison.revisions import NamedCommit, find_commit_batch, has_clean_scope
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.project.project_snapshot import rules_for, take_snapshot_of_paths
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.status.batch_status import read_current_state
+from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.staleness import read_source_rules
 from codebatch.store.batches.batch_directory import (
     NO_CHECKOUT,
@@ -73,18 +77,25 @@ def run_snapshot_as(
     listener: Listener,
     checkout: Checkout = NO_CHECKOUT,
     known: BatchDir | None = None,
+    tasks: Sequence[PlannedTask] | None = None,
 ) -> BatchDir:
     """Return the finished batch of a snapshot with the tasks of `head`. Create or continue the batch if necessary.
 
     The imported findings of `head` belong to another tree. So if `known`, an older batch of the same snapshot, is
-    given, imported findings are taken from `known`. Raises ToolMismatch if this installation would execute the tasks
-    differently. Raises Stopped at a signal, and StoreError.
+    given, imported findings are taken from `known`. If `tasks` of this installation are given, they replace the tasks
+    of `head`. Raises ToolMismatch if this installation would execute the tasks differently. Raises Stopped at a signal,
+    and StoreError.
     """
     plan = head.plan()
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
-    check_tools(catalogue, plan, head.about.programs)
-    tasks = adapt_imports(known.plan().tasks if known is not None else (), plan.tasks)
-    key = _BatchKey(plan_digest(snapshot.digest, tasks, plan.paths), head.about, checkout.commit)
+    programs = head.about.programs
+    if tasks is None:
+        check_tools(catalogue, plan, programs)
+        tasks = adapt_imports(known.plan().tasks if known is not None else (), plan.tasks)
+    else:
+        programs = catalogue.program_builds(task.name for task in tasks)
+    scope = msgspec.structs.replace(head.about, programs=programs)
+    key = _BatchKey(plan_digest(snapshot.digest, tasks, plan.paths), scope, checkout.commit)
     with store.writing() as lock:
         batch = _find_batch(store, key)
         if batch is None:
@@ -98,7 +109,7 @@ def run_snapshot_as(
                     checkout=checkout,
                     at_ns=wall_ns(),
                     before=head.id,
-                    programs=head.about.programs,
+                    programs=programs,
                     for_comparison=True,
                 )
         if not read_current_state(batch).is_settled_and_merged:
@@ -148,9 +159,11 @@ def run_commit_as(
         key=lambda each: len(head.about.imports.keys() & each.about.imports.keys()),
         default=None,
     )
-    snapshot = (
-        freeze_commit(store, head, commit, execution, listener) if known is None else load_batch_snapshot(store, known)
-    )
+    if known is None:
+        rules = head_rules(store, head) or rules_for(execution.configuration, (), ())
+        snapshot = freeze_commit(store, commit, head, rules, listener)
+    else:
+        snapshot = load_batch_snapshot(store, known)
     return run_snapshot_as(store, head, snapshot, execution, listener, Checkout(commit, True), known)
 
 
@@ -227,10 +240,13 @@ def have_same_submodules(store: StoreDir, left: BatchDir, right: BatchDir) -> bo
     return first == second
 
 
-def freeze_commit(
-    store: StoreDir, head: BatchDir, commit: str, execution: ExecutionSettings, listener: Listener
-) -> Snapshot:
-    """Store the tree of a commit as a snapshot. Only files that the patterns of `head` select are included.
+def head_rules(store: StoreDir, head: BatchDir) -> SourceRules | None:
+    """Return the rules that selected the files of `head`, or None if they are unknown."""
+    return read_source_rules(store.files, store.root, _similar_stat_cache(store, head))
+
+
+def freeze_commit(store: StoreDir, commit: str, head: BatchDir, rules: SourceRules, listener: Listener) -> Snapshot:
+    """Store the tree of a commit as a snapshot. Only files that `rules` select are included.
 
     The snapshot covers the directory of `head`. Raises GitError if git cannot provide the tree, OSError, and the errors
     of `take_snapshot_of_paths`.
@@ -241,12 +257,11 @@ def freeze_commit(
     repository = Repository(*repository_and_directory)
     if repository.find(commit) is None:
         raise GitError(f"the commit is not in the git repository of {display_path(repository.directory)}")
-    rules = read_source_rules(store.files, store.root, _similar_stat_cache(store, head))
     with check_out_commit(repository, commit) as directory:
         result = take_snapshot_of_paths(
             store,
             [Path(os.fsdecode(directory))],
-            rules or rules_for(execution.configuration, (), ()),
+            rules,
             listener.phase,
             is_temporary=True,
         )

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
-from codebatch.compare.conditions import GATE_CHANGED, Condition, ConditionResult, Verdict
+from codebatch.compare.conditions import GATE_CHANGED, ConditionResult, Verdict
 from codebatch.errors import BatchIncomplete
 from codebatch.git.ancestry import Repository
 from codebatch.git.changed_lines import changed_paths
@@ -32,19 +33,38 @@ _DECIDING_KEYS = frozenset(
 _Settings = Mapping[str, object]
 
 
-def changed_settings_of(head: BatchDir, base: BatchDir, conditions: Sequence[Condition]) -> tuple[str, ...] | None:
-    """Return the settings that the change changes. Return None if the commit of the base is not in the clone.
+class ChangedSettings(NamedTuple):
+    """The settings that a change changes.
 
-    Raises BatchIncomplete if a condition needs them nevertheless.
+    - `texts`: the files, and the keys in them, sorted.
+    - `paths`: the paths of these files below the source.
+    - `programs`: the changed files that a task executes.
+    - `unknown_reason`: why the settings are unknown, or empty.
+    """
+
+    texts: tuple[str, ...] = ()
+    paths: tuple[bytes, ...] = ()
+    programs: tuple[str, ...] = ()
+    unknown_reason: str = ""
+
+
+def changed_settings_of(head: BatchDir, base: BatchDir, *, is_required: bool) -> ChangedSettings:
+    """Return the settings that the change changes.
+
+    Raises BatchIncomplete if they are unknown and `is_required` is set.
     """
     about = base.about
     try:
-        return _find_changed_settings(head, about.commit) if about.is_clean else ()
+        if not about.is_clean:
+            raise GitError("the base has uncommitted changes" if about.commit else "the base is not a git commit")
+        return _find_changed_settings(head, about.commit)
     except GitError as error:
-        if all(condition.text != GATE_CHANGED for condition in conditions):
-            return None
-        message = f"cannot tell which settings of the check changed since commit {about.commit[:12]}: {error}"
-        raise BatchIncomplete(message, hint="fetch this commit, or give a base: codebatch check BASE") from error
+        if not is_required:
+            return ChangedSettings(unknown_reason=str(error))
+        message = (
+            f"cannot tell which settings of the check changed since {about.commit[:12] or about.batch_id}: {error}"
+        )
+        raise BatchIncomplete(message, hint="fetch the commit, or give another base: codebatch check BASE") from error
 
 
 def with_settings(result: ConditionResult, changed: Sequence[str]) -> ConditionResult:
@@ -55,18 +75,16 @@ def with_settings(result: ConditionResult, changed: Sequence[str]) -> ConditionR
     return msgspec.structs.replace(result, value=len(changed), violations=len(changed), verdict=verdict)
 
 
-def _find_changed_settings(head: BatchDir, base_commit: str) -> tuple[str, ...]:
-    """Return the files, and the keys in them, that decide about findings and differ from a commit, sorted.
-
-    Return none outside of git. Raises GitError.
-    """
-    repository_and_directory = find_source_repository(head.about.sources) if base_commit else None
+def _find_changed_settings(head: BatchDir, base_commit: str) -> ChangedSettings:
+    """Return the settings that decide about findings and differ from a commit. Raises GitError."""
+    repository_and_directory = find_source_repository(head.about.sources)
     if repository_and_directory is None:
-        return ()
+        raise GitError("the directory that was analysed is not in a git work tree here")
     repository = Repository(*repository_and_directory)
     commit = head.about.commit if head.about.is_clean else None
     paths = changed_paths(repository, base_commit, commit)
-    changed = set[str]()
+    changed: dict[bytes, str] = {}
+    programs = list[str]()
     named = _NamedFiles([_read_settings(repository, commit, name) for name in (_SETTINGS_FILE, _PYPROJECT)])
     for path in paths:
         name = path.rpartition(b"/")[2]
@@ -74,13 +92,16 @@ def _find_changed_settings(head: BatchDir, base_commit: str) -> tuple[str, ...]:
             sides = [_read_settings(repository, at, path) for at in (base_commit, commit)]
             named.add(sides)
             if keys := _changed_keys(*sides):
-                changed.add(f"{display_path(path)}: {', '.join(sorted(keys))}")
+                changed[path] = f"{display_path(path)}: {', '.join(sorted(keys))}"
     linked = {os.path.realpath(os.path.join(repository.directory, name)) for name in (_SETTINGS_FILE, _PYPROJECT)}
     for path in paths:
         is_linked = path.rpartition(b"/")[2] != _PYPROJECT and os.path.join(repository.directory, path) in linked
-        if path.rpartition(b"/")[2] in _OTHER_FILES or named.has(path) or (is_linked and path != _SETTINGS_FILE):
-            changed.add(display_path(path))
-    return tuple(sorted(changed))
+        is_selected = path.rpartition(b"/")[2] in _OTHER_FILES or named.selects(path)
+        if is_selected or named.executes(path) or (is_linked and path != _SETTINGS_FILE):
+            changed.setdefault(path, display_path(path))
+        if not is_selected and named.executes(path):
+            programs.append(display_path(path))
+    return ChangedSettings(tuple(sorted(changed.values())), tuple(sorted(changed)), tuple(programs))
 
 
 def _read_settings(repository: Repository, commit: str | None, path: bytes) -> _Settings | None:
@@ -122,16 +143,20 @@ class _NamedFiles:
             key = name.rpartition(".")[2]
             if key == "config_files":
                 self._patterns.update(texts)
-            elif key in ("command", "python"):  # `tools/own.py:task` names a function in a file.
+            elif key in ("command", "files", "python"):  # `tools/own.py:task` names a function in a file.
                 self._paths.update(os.path.normpath(part) for text in texts for part in (text, text.rpartition(":")[0]))
 
     @cached_property
     def _selected(self) -> PatternList:
         return parse_arguments(sorted(self._patterns), "config_files")
 
-    def has(self, path: bytes) -> bool:
-        """Return whether the settings name a file."""
-        return bool(self._selected.selects(path)) or os.fsdecode(path) in self._paths
+    def selects(self, path: bytes) -> bool:
+        """Return whether a file configures a program."""
+        return bool(self._selected.selects(path))
+
+    def executes(self, path: bytes) -> bool:
+        """Return whether a file is a program, or an argument or input of one."""
+        return os.fsdecode(path) in self._paths
 
 
 def _changed_keys(old: _Settings | None, new: _Settings | None) -> set[str]:

@@ -10,7 +10,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -26,12 +26,10 @@ from codebatch.compare.conditions import (
     parse_condition,
 )
 from codebatch.compare.differences import Change
-from codebatch.compare.matching.lines import NO_LINE
 from codebatch.compare.metrics import METRICS_OMITTED_IF_0
-from codebatch.compare.states import REGRESSION_STATES, ChangeState
+from codebatch.compare.states import ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
-from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_text
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.api.batch import Batch
@@ -40,8 +38,9 @@ from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.comparison.revisions import NamedCommit
 from codebatch.operations.gate.base_runs import obtain_commit_batch, rerun_with_head_tasks
 from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared, choose_base
+from codebatch.operations.gate.base_settings import HiddenFindings, find_hidden
 from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
-from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
+from codebatch.operations.gate.changed_lines import ChangeFilter, touched_since
 from codebatch.operations.gate.changed_settings import changed_settings_of, with_settings
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.history.checkouts import find_commit
@@ -52,7 +51,7 @@ from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.answers.numbers import metric_task
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
 from codebatch.query.completeness import Completeness, check_kinds
-from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts
+from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts, refuse_unknown
 from codebatch.query.missing_tasks import task_not_run_error
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
@@ -88,7 +87,8 @@ class CheckResult(NamedTuple):
       incomplete and has no result for them. With a baseline, the number of its findings whose tool HEAD did not run.
 
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. None if they are
-      unknown, because the commit of the base is not in the clone.
+      unknown.
+    - `hidden`: the findings that these settings hide.
 
     If nothing was compared, `base` is the reason, and all members except `head` are empty.
     """
@@ -105,6 +105,7 @@ class CheckResult(NamedTuple):
     on_unchanged_lines: int = 0
     not_judged: int = 0
     changed_settings: tuple[str, ...] | None = ()
+    hidden: HiddenFindings = HiddenFindings()
 
     @property
     def is_compared(self) -> bool:
@@ -122,7 +123,8 @@ class GateChecker(NamedTuple):
     """The environment of a check.
 
     `environment` has the variables in which CI describes the build. With `allow_incomparable`, a base with other tasks
-    is accepted if it cannot be analysed with the tasks of HEAD.
+    is accepted if it cannot be analysed with the tasks of HEAD. With `uses_base_settings`, both batches are analysed
+    with the settings of the base.
     """
 
     store: Store
@@ -130,6 +132,7 @@ class GateChecker(NamedTuple):
     listener: Listener
     environment: Mapping[str, str]
     allow_incomparable: bool = False
+    uses_base_settings: bool = False
 
     def check(
         self,
@@ -159,19 +162,29 @@ class GateChecker(NamedTuple):
         )
         if isinstance(chosen_base, NotCompared):
             return CheckResult(newer, chosen_base, None, (), (), (), {}, newer.completeness)
-        chosen_base = self._rerun_base(store, batch, chosen_base)
+        is_required = self.uses_base_settings or any(condition.text == GATE_CHANGED for condition in conditions)
+        changed = changed_settings_of(batch, chosen_base.batch, is_required=is_required)
+        base_settings, hidden = find_hidden(
+            newer, chosen_base.batch, changed, self.execution, self.listener, is_required=self.uses_base_settings
+        )
+        if base_settings is not None and self.uses_base_settings:
+            newer = self.store.batch(base_settings.head.id, partial=True)
+            base_batch = base_settings.analyse_base(store, chosen_base.batch, self.listener)
+            why = f"{chosen_base.why}, with the settings of the base"
+            chosen_base = ComparisonBase(base_batch, why, chosen_base.change_begins)
+        else:
+            chosen_base = self._rerun_base(store, batch, chosen_base)
         kinds = dict.fromkeys(("diagnostic", *(parsed_condition.kind for parsed_condition in conditions)))
         comparison = newer.compare(self.store.batch(chosen_base.batch.id, partial=True), kind=tuple(kinds))
-        lines = _ChangeFilter(
+        lines = ChangeFilter(
             comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
         )
         judged, forbidden, allowed = evaluate_conditions(conditions, filter(lines, comparison.differences()))
-        changed_settings = changed_settings_of(batch, chosen_base.batch, conditions)
         return CheckResult(
             newer,
             chosen_base,
             comparison,
-            [with_settings(result, changed_settings or ()) for result in judged],
+            [with_settings(result, changed.texts) for result in judged],
             forbidden,
             allowed,
             comparison.counts,
@@ -179,7 +192,8 @@ class GateChecker(NamedTuple):
             lines.not_of_change,
             lines.on_other_lines,
             0 if self.allow_incomparable else _count_not_judged(conditions, comparison),
-            changed_settings,
+            None if changed.unknown_reason else changed.texts,
+            hidden,
         )
 
     def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> CheckResult:
@@ -216,7 +230,10 @@ class GateChecker(NamedTuple):
             tuple(tool for tool in tools if not tasks.reporting_tasks(tool)),
         )
         not_judged = 0 if self.allow_incomparable else sum(entry.tool in base.tools_not_run for entry in entries)
-        return CheckResult(newer, base, None, *verdicts, counts, newer.completeness, not_judged=not_judged)
+        reason = "a baseline has no settings"
+        hidden = HiddenFindings(findings=None, lowered=None, unknown_reason=reason)
+        result = CheckResult(newer, base, None, *verdicts, counts, newer.completeness, not_judged=not_judged)
+        return result._replace(changed_settings=None, hidden=hidden)
 
     def _open_head(self, reference: str | None) -> tuple[Batch, str]:
         """Return HEAD and its commit. The commit is empty if it is unknown, or if there are uncommitted changes."""
@@ -307,6 +324,7 @@ def check(
     fail_on: Sequence[str] = (),
     changed_lines: bool = False,
     baseline: str | Path | None = None,
+    settings_from: Literal["base", "head"] = "head",
     allow_incomparable: bool = False,
     jobs: int | None = None,
     project: str | Path | None = None,
@@ -317,6 +335,8 @@ def check(
     If neither `base` nor `baseline` is given, the base is chosen as in `codebatch check`. If the base or HEAD is a
     commit without a batch, the commit is analysed first.
 
+    With `settings_from="base"`, both sides are analysed with the settings of the base.
+
     `project` is a directory of the project, by default the current directory. Settings, the default store and the
     default HEAD are those of the project.
 
@@ -325,46 +345,18 @@ def check(
     Raises InvalidInput, UnknownId, BatchIncomplete, Stopped or StoreError.
     """
     refuse_invalid_texts(fail_on=fail_on)
+    refuse_unknown("settings_from", (settings_from,), ("base", "head"))
     conditions = parse_conditions(fail_on)
     place = locate_store(store, project)
     execution = ExecutionSettings(configuration=load_configuration(place.directory), jobs=jobs)
     listener = listener or Listener()
     opened = Store(place.open(), listener.note)
-    checker = GateChecker(opened, execution, listener, os.environ, allow_incomparable)
+    checker = GateChecker(opened, execution, listener, os.environ, allow_incomparable, settings_from == "base")
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)
-    if base is not None or changed_lines:
-        raise InvalidInput("`baseline` replaces the base batch and cannot be used with `base` or `changed_lines`")
+    if base is not None or changed_lines or settings_from == "base":
+        raise InvalidInput("`baseline` replaces the base batch and cannot be used with options of the base")
     return checker.check_baseline(conditions, path_argument(baseline), head)
-
-
-class _ChangeFilter:
-    """A filter for changes. It passes changes that may be part of the change under review, and counts all others."""
-
-    def __init__(self, comparison: Comparison, touched: TouchedLines | None, *, changed_lines_only: bool) -> None:
-        self.not_of_change = 0
-        self.on_other_lines = 0
-        self._comparison = comparison
-        self._touched = touched
-        self._changed_lines_only = changed_lines_only
-
-    def __call__(self, change: Change) -> bool:
-        if change.state not in REGRESSION_STATES or not isinstance(change.new, Diagnostic):
-            return True
-        if self._touched is not None and not self._touched.has(change.new):
-            self.not_of_change += 1
-            return False
-        if self._changed_lines_only and not self._is_changed(change.new):
-            self.on_other_lines += 1
-            return False
-        return True
-
-    def _is_changed(self, diagnostic: Diagnostic) -> bool:
-        lines = self._comparison.lines(diagnostic.path_bytes)
-        last = max(diagnostic.end_line or diagnostic.line, diagnostic.line)
-        return lines is None or any(
-            line > len(lines) or lines[line - 1] == NO_LINE for line in range(max(diagnostic.line, 1), last + 1)
-        )
 
 
 def _with_lost_files(head: Completeness, comparison: Comparison) -> Completeness:

@@ -160,8 +160,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         return rows
 
 
-def load_configuration(start: Path) -> Configuration:
-    """Return the settings and tasks of the project that contains `start`. Raises InvalidConfiguration."""
+def load_configuration(start: Path, programs_directory: Path | None = None) -> Configuration:
+    """Return the settings and tasks of the project that contains `start`. Raises InvalidConfiguration.
+
+    Programs of tasks are looked up below `programs_directory`, by default the directory of the settings.
+    """
     real_start = os.path.realpath(os.fsencode(start))
     for directory in iter_project_directories(real_start):
         for name in CONFIGURATION_FILE_NAMES:
@@ -169,7 +172,7 @@ def load_configuration(start: Path) -> Configuration:
             table = _read_settings(path)
             if table is not None:
                 _refuse_second_file(path)
-                return _decode_settings(start, path, table)
+                return _decode_settings(start, path, table, programs_directory or path.parent)
     return replace(default_configuration(start), unread_note=_unread_note(real_start))
 
 
@@ -254,7 +257,7 @@ def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct
             raise InvalidConfiguration(f"unknown setting {above + name!r} in {path}", hint=hint)
 
 
-def _decode_settings(start: Path, path: Path, table: dict[str, object]) -> Configuration:
+def _decode_settings(start: Path, path: Path, table: dict[str, object], programs_directory: Path) -> Configuration:
     _refuse_unknown(path, table, ProjectSettings, "")
     for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
         if isinstance(subtable := table.get(name), dict):
@@ -274,11 +277,11 @@ def _decode_settings(start: Path, path: Path, table: dict[str, object]) -> Confi
         if "command" in task:
             own_settings = COMMAND_SETTINGS
             locations[name] = command_task_location(
-                name, task, path.parent, project_seconds=settings.project_seconds_max
+                name, task, programs_directory, project_seconds=settings.project_seconds_max
             )
         elif "python" in task:
             own_settings = (*OWN_SETTINGS, VERIFY_SETTING)
-            locations[name] = custom_task_location(name, task, path.parent)
+            locations[name] = custom_task_location(name, task, programs_directory)
         elif "rewrites" in task:
             own_settings = (VERIFY_SETTING,)
             locations[name] = rewrite_task_location(name)

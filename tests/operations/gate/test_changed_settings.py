@@ -48,6 +48,15 @@ CHANGES: dict[str, tuple[dict[str, bytes], dict[str, bytes], tuple[str, ...]]] =
         {"t/own.py": _OWN + b"# changed\n", "t/a.py": b"x = 1\n"},
         ("t/own.py",),
     ),
+    "input of a custom task": (
+        {
+            "codebatch.toml": b'[tasks.own]\npython = "own.py:task"\nfiles = ["words.txt"]\n',
+            "own.py": _OWN,
+            "words.txt": b"a",
+        },
+        {"words.txt": b"b"},
+        ("words.txt",),
+    ),
     "unreadable": ({"codebatch.toml": b"exclude = [\n"}, {"codebatch.toml": b""}, ("codebatch.toml: cannot be read",)),
     "other settings": (
         {},
