@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+ISSUES_MAX = 10
+"""Maximum number of errors of one step that Azure Pipelines shows (`_maxIssueCount` of its agent)."""
 _ESCAPES: Mapping[str, str] = {"%": "%AZP25", "\r": "%0D", "\n": "%0A", ";": "%3B", "]": "%5D"}
 _SPECIAL_CHARACTER = re.compile("[%\r\n;\\]]")
 

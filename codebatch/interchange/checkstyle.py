@@ -73,11 +73,13 @@ def _error_element(outgoing: ExportedFinding) -> str:
 
 
 def xml_attribute(name: str, value: str) -> str:
-    r"""Return an XML attribute, preceded by a space.
+    """Return an XML attribute, preceded by a space."""
+    return f' {name}="{xml_text(value)}"'
 
-    Characters that XML cannot represent are escaped, such as `\x1b`.
-    """
-    return f' {name}="{_SPECIAL_CHARACTER.sub(_escape_character, value)}"'
+
+def xml_text(value: str) -> str:
+    r"""Return a text for XML. Characters that XML cannot represent are escaped, such as `\x1b`."""
+    return _SPECIAL_CHARACTER.sub(_escape_character, value)
 
 
 def _escape_character(match: re.Match[str]) -> str:

@@ -7,9 +7,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from codebatch.model.record import Diagnostic
+from codebatch.model.entry import path_fields
+from codebatch.model.record import Diagnostic, Severity
 
-ExportFormat = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
+ExportFormat = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "junit", "ctags"]
 
 
 class ExportedFinding(NamedTuple):
@@ -17,7 +18,8 @@ class ExportedFinding(NamedTuple):
 
     If a comparison of two batches is exported, `state` is the state of the finding, and `reason` explains this state.
     `is_changed` is set if the older batch does not have the finding's line. `fingerprint` identifies the finding in
-    later exports. It is empty if the content of the file is missing.
+    later exports. It is empty if the content of the file is missing. `is_allowed` is set if a check does not fail for
+    the finding.
     """
 
     diagnostic: Diagnostic
@@ -26,6 +28,7 @@ class ExportedFinding(NamedTuple):
     reason: str | None = None
     is_changed: bool = False
     fingerprint: str = ""
+    is_allowed: bool = False
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,12 +50,33 @@ class ExportedFindings(msgspec.Struct, frozen=True, kw_only=True):
     """The input of an export.
 
     `tools` maps each tool to its version, or to an empty string if that is unknown. Tools without findings are
-    included. `incomplete` describes missing results, or is empty.
+    included. `incomplete` describes missing results, or is empty. `is_accepted` is set if the user accepts them.
     """
 
     findings: tuple[ExportedFinding, ...]
     tools: dict[str, str]
     incomplete: str
+    is_accepted: bool = False
+
+
+def own_finding(
+    path: bytes, code: str, message: str, *, line: int = 1, severity: Severity = "error"
+) -> ExportedFinding:
+    """Return a statement of codebatch about a line as a finding, for formats that have only findings."""
+    text, encoded = path_fields(path)
+    diagnostic = Diagnostic(
+        path=text,
+        path_b64=encoded,
+        line=line,
+        column=1,
+        end_line=line,
+        end_column=1,
+        severity=severity,
+        code=code,
+        message=message,
+        tool="codebatch",
+    )
+    return ExportedFinding(diagnostic, path, "new")
 
 
 def sort_by_location(outgoing: Iterable[ExportedFinding]) -> list[ExportedFinding]:

@@ -1,4 +1,4 @@
-"""The summary of a GitHub job in Markdown, of at most 1 MiB, because GitHub does not show a larger summary."""
+"""The summary of a job in Markdown, of at most 1 MiB, because GitHub and Buildkite show none that is larger."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.model.record import SEVERITIES
 from codebatch.model.text.quantities import count_text
 
 SUMMARY_BYTES_MAX = 1 << 20
-"""Maximum total size of all summaries of a step in bytes."""
+"""Maximum total size of all summaries of a step of GitHub, and of an annotation of Buildkite, in bytes."""
 _RULES_SHOWN_MAX = 50
 _FINDINGS_SHOWN_MAX = 1_000
 """Maximum number of findings that the summary lists one by one."""

@@ -19,6 +19,7 @@ from codebatch.interchange.ctags import export_ctags
 from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings
 from codebatch.interchange.github import ANNOTATIONS_MAX, export_github
 from codebatch.interchange.gitlab import export_gitlab
+from codebatch.interchange.junit import export_junit
 from codebatch.interchange.rdjson import byte_column, export_rdjson
 from codebatch.interchange.sarif import export_sarif
 from codebatch.interchange.scanning_limits import group_by_tool, limit_findings_by_tool
@@ -173,6 +174,24 @@ def test_checkstyle_with_hostile_text_is_valid_xml() -> None:
     assert (hint.get("severity"), hint.get(f"{{{NAMESPACE}}}level")) == ("info", "hint")
 
 
+def test_junit_with_hostile_text_is_valid_xml_of_jenkins() -> None:
+    """The schema of Jenkins allows only these attributes, and one element in a test."""
+    missing = ExportedFindings(findings=tuple(FINDINGS), tools={}, incomplete=HOSTILE)
+    (suite,) = ET.fromstring(export_junit(missing).data)
+    assert [*suite.keys()] == ["name", "tests", "failures", "errors", "skipped"]
+    error, *failures = [element for test in suite for element in test]
+    assert (error.tag, [*error.keys()], {element.tag for element in failures}) == (
+        "error",
+        ["message", "type"],
+        {"failure"},
+    )
+    assert str(error.text).removeprefix("incomplete: ") == error.get("message")
+    assert {tuple(test.keys()) for test in suite} == {("classname", "name")}
+    text = HOSTILE.replace("\x1b", "\\x1b").replace("\x85", "\\x85").replace("\ufffe", "\\ufffe")
+    assert text in [element.get("message") for element in failures]
+    assert any(str(test.get("name")).startswith('a b/%41:,\t"<&\\xe9\\xff.py') for test in suite)
+
+
 def test_byte_column_converts_character_columns() -> None:
     text = "a\U00010410é = b".encode()
     assert [byte_column(text, column) for column in (1, 2, 3, 4, 8, 9)] == [1, 2, 6, 8, 12, 13]
@@ -216,6 +235,8 @@ def test_exports_of_arbitrary_findings_are_valid(findings: list[ExportedFinding]
     )
     assert sum(len(file) for file in ET.fromstring(export_checkstyle(findings).data)) == len(findings)
     assert len(json.loads(export_gitlab(findings).data)) == len(findings)
+    tests = [*ET.fromstring(export_junit(told(*findings, *findings)).data).iter("testcase")]
+    assert len({test.get("name") for test in tests}) == len(tests) == 2 * len(findings) + 1
     rows = json.loads(export_rdjson(findings, Held({finding.path: content for finding in findings}).content).data)[
         "diagnostics"
     ]
@@ -242,5 +263,6 @@ def test_exports_without_findings_are_valid_and_empty() -> None:
     assert make_summary(none) == b"## codebatch: 0 findings\n\n"
     assert json.loads(export_gitlab([]).data) == []
     assert len(ET.fromstring(export_checkstyle([]).data)) == 0
+    assert [len(suite) for suite in ET.fromstring(export_junit(none).data)] == [1]
     assert json.loads(export_rdjson([], Held({}).content).data)["diagnostics"] == []
     assert export_ctags([]).data.startswith(b"!_TAG_FILE_ENCODING")

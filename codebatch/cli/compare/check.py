@@ -21,6 +21,13 @@ from codebatch.cli.answers.differences import (
 )
 from codebatch.cli.answers.finding_lines import source_lines
 from codebatch.cli.compare.diff import CHANGES_SHOWN
+from codebatch.cli.compare.reports import (
+    REPORT_FORMATS,
+    WrittenReport,
+    note_reports,
+    resolve_reports,
+    write_reports,
+)
 from codebatch.cli.compare.service_output import print_service_output, settings_lines
 from codebatch.cli.framework.answer_printing import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
@@ -85,6 +92,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `unlinted_files`: the number of production files of each language that no linter checked. It is empty if a custom
       task or an import may have checked all languages.
     - `list_command`: the command that lists all regressions.
+    - `reports`: the reports that were written.
     """
 
     passed: bool
@@ -104,6 +112,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     allowed_count: int
     unlinted_files: dict[str, int]
     list_command: str | None
+    reports: tuple[WrittenReport, ...]
 
 
 @command()
@@ -149,6 +158,15 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     is_flag=True,
     help="Compare even if BASE and HEAD have different tasks and BASE cannot be re-analysed with the tasks of HEAD",
 )
+@option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help=f"Also write a report to a file: {', '.join(REPORT_FORMATS[:-1])} or {REPORT_FORMATS[-1]}",
+    details="A report has what fails the check. In junit, allowed new findings are skipped tests. If nothing was "
+    "compared, or HEAD is incomplete, each report has an error about this.",
+)
 @common_option("jobs")
 @with_common_options
 def check(
@@ -161,6 +179,7 @@ def check(
     baseline: Path | None,
     allow_no_base: bool,
     allow_incomparable: bool,
+    reports: tuple[str, ...],
     jobs: int | None,
 ) -> int:
     """Fail if a change introduces regressions, by default new errors.
@@ -174,6 +193,7 @@ def check(
     Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or nothing was compared.
     """
     conditions = parse_conditions(fail_on)
+    targets = resolve_reports(reports, context.store_place.store_root())
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     store = Store(context.store_place.open(), context.note, context.report)
     uses_base = settings_from == "base"
@@ -189,22 +209,19 @@ def check(
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
     is_allowed = isinstance(checked.base, NotCompared) and checked.base.is_allowable and allow_no_base
+    written, failure = write_reports(checked, targets, _incomplete_text(checked), is_accepted=is_allowed)
     unlinted_files = count_unlinted_files(checked.head.question.records, execution.configuration.catalogue)
-    status = _answer_check(context, checked, baseline, unlinted_files)
-    words = [
-        *(
-            word
-            for condition in conditions
-            if condition.text != DEFAULT_CONDITION
-            for word in ("--fail-on", condition.text)
-        ),
-        *["--changed-lines"] * changed_lines,
-        *["--settings-from", "base"] * uses_base,
-    ]
+    status = _answer_check(context, checked, baseline, unlinted_files, written)
+    # The default condition is named only if there are other conditions.
+    named = [condition.text for condition in conditions if fail_on]
+    words = [word for text in named for word in ("--fail-on", text)]
+    words += ["--changed-lines"] * changed_lines + ["--settings-from", "base"] * uses_base
     advice = list(_advice(checked, words, baseline))
     for text in advice:
         context.note(text)
     print_service_output(context, checked, advice, "warning" if is_allowed else "error")
+    if failure is not None:
+        raise failure
     if not isinstance(checked.base, NotCompared) or is_allowed:
         return status
     ways = ["name the base with `codebatch check BASE`"] * bool(checked.head.question.batch.about.items)
@@ -228,7 +245,11 @@ def _advice(checked: CheckResult, options: Sequence[str], baseline: Path | None)
 
 
 def _answer_check(
-    context: CommandContext, checked: CheckResult, baseline: Path | None, unlinted_files: dict[str, int]
+    context: CommandContext,
+    checked: CheckResult,
+    baseline: Path | None,
+    unlinted_files: dict[str, int],
+    written: Sequence[WrittenReport],
 ) -> int:
     compared = checked.comparison
     command = _list_all_command(context, checked, baseline)
@@ -255,13 +276,14 @@ def _answer_check(
         "allowed_count": len(checked.allowed),
         "unlinted_files": unlinted_files,
         "list_command": command,
+        "reports": tuple(written),
     }
     if isinstance(checked.base, ComparisonBase):
         context.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
     elif isinstance(checked.base, BaselineReference):
         context.note(f"compared with {checked.base.why}")
     elif context.as_json:
-        context.report(_not_compared_text(checked.base))
+        context.report(_incomplete_text(checked))
     if compared is not None:
         report_missing_contents(context, compared)
     head = checked.head.question
@@ -275,13 +297,9 @@ def _answer_check(
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
         context.report(f"failed: {failed}")
-    if checked.not_judged and isinstance(checked.base, BaselineReference):
-        tools = ", ".join(checked.base.tools_not_run)
-        findings = count_text(checked.not_judged, "finding")
-        context.report(f"incomplete: HEAD did not run {tools}, which reported {findings} of the baseline")
-    elif checked.not_judged:
-        count = count_text(checked.not_judged, "change")
-        context.report(f"incomplete: {count} cannot be judged, because the base has no result for the files")
+    if checked.not_judged:
+        context.report(f"incomplete: {_incomplete_text(checked)}")
+    note_reports(context, written)
     return status or (EXIT_CHECK_FAILED if broken else BatchIncomplete.exit_status if checked.not_judged else 0)
 
 
@@ -321,13 +339,22 @@ def _comparison_words(compared: Comparison) -> list[str]:
     return [*ids, *(kinds if len(kinds) > 2 else ())]
 
 
-def _not_compared_text(base: NotCompared) -> str:
-    return f"not compared: {base.why}"
+def _incomplete_text(checked: CheckResult) -> str:
+    """Return why changes were not judged, or an empty text."""
+    if isinstance(checked.base, NotCompared):
+        return f"not compared: {checked.base.why}"
+    if not checked.not_judged:
+        return ""
+    if isinstance(checked.base, BaselineReference):
+        tools = ", ".join(checked.base.tools_not_run)
+        return f"HEAD did not run {tools}, which reported {count_text(checked.not_judged, 'finding')} of the baseline"
+    count = count_text(checked.not_judged, "change")
+    return f"{count} cannot be judged, because the base has no result for the files"
 
 
 def _check_lines(context: CommandContext, checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NotCompared):
-        yield _not_compared_text(checked.base)
+        yield _incomplete_text(checked)
     yield from _violation_lines(checked)
     if len(checked.forbidden) > _CHANGES_SHOWN_MAX:
         yield f"{len(checked.forbidden) - _CHANGES_SHOWN_MAX:,} more that fail the check; list all with --json"

@@ -3,46 +3,61 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-from codebatch.cli.answers.differences import change_line
+from codebatch.cli.compare.reports import violations
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.framework.output_files import append_summary
-from codebatch.compare.differences import Change
-from codebatch.interchange.azure import issue_command
+from codebatch.interchange.azure import ISSUES_MAX, issue_command
 from codebatch.interchange.findings import ExportedFinding, ExportedFindings
 from codebatch.interchange.github import ANNOTATIONS_MAX, annotation_command, workflow_command
 from codebatch.interchange.locations import path_text, printable_text
-from codebatch.interchange.summary import make_summary
-from codebatch.model.record import Diagnostic
+from codebatch.interchange.summary import SUMMARY_BYTES_MAX, make_summary
+from codebatch.model.program_call import ProgramFailed
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.gate.base_selection import NotCompared
 from codebatch.operations.gate.quality_gate import CheckResult
+from codebatch.system.processes.environment import program_directories
+from codebatch.system.processes.programs import run_with_input
 
 TITLE = "codebatch check"
+_BUILDKITE_AGENT = "buildkite-agent"
+_AGENT_SECONDS_MAX = 60.0
+_AGENT_BYTES_MAX = 1 << 20
 
 
 def print_service_output(context: CommandContext, checked: CheckResult, advice: Sequence[str], kind: str) -> None:
-    """Print the annotations of the violations of a check, and append a summary, if the CI service shows them.
+    """Print the violations of a check as the CI service shows them: annotations and a summary.
 
-    `kind` is that of an annotation that nothing was compared: error or warning. With `--json`, the annotations are
-    printed on standard error, because the services read both streams.
+    `kind` is that of an annotation that nothing was compared: error or warning. With `--json`, annotations are printed
+    on standard error, because the services read both streams. The verdict of the check does not depend on them.
     """
+    found = list(violations(checked))
+    nothing = f"not compared: {checked.base.why}" if isinstance(checked.base, NotCompared) else ""
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        lines = list(_github_lines(checked, kind))
-        more = len(checked.forbidden) - ANNOTATIONS_MAX
-        if more > 0:
-            context.report(f"{more:,} more are not annotated, because GitHub shows at most {ANNOTATIONS_MAX} per step")
+        lines = [workflow_command(kind, nothing, {"title": TITLE})] * bool(nothing)
+        lines += [workflow_command("warning", line, {"title": TITLE}) for line in settings_lines(checked)[1:]]
+        lines += [annotation_command("error", finding) for finding in found[:ANNOTATIONS_MAX]]
+        _print_annotations(context, lines, len(found) - ANNOTATIONS_MAX, f"GitHub shows at most {ANNOTATIONS_MAX}")
         if os.environ.get("GITHUB_STEP_SUMMARY"):
             try:
-                append_summary(context, Path(os.environ["GITHUB_STEP_SUMMARY"]), _summary(checked, advice))
-            except OSError as error:  # The verdict of the check does not depend on it.
+                append_summary(context, Path(os.environ["GITHUB_STEP_SUMMARY"]), _summary(checked, found, advice))
+            except OSError as error:
                 context.report(f"summary not written: {error.strerror}")
     elif os.environ.get("TF_BUILD") == "True":
-        lines = list(_azure_lines(checked))
-    else:
-        return
+        lines = [issue_command(nothing, {"type": kind})] * bool(nothing)
+        lines += [issue_command(line, {"type": "warning"}) for line in settings_lines(checked)[1:]]
+        lines += map(_issue_line, found)
+        _print_annotations(context, lines, len(found) - ISSUES_MAX, f"Azure Pipelines shows at most {ISSUES_MAX}")
+    elif os.environ.get("BUILDKITE") == "true":
+        _annotate_build(context, _summary(checked, found, advice), "success" if checked.has_passed else kind)
+
+
+def _print_annotations(context: CommandContext, lines: Sequence[str], hidden: int, limit: str) -> None:
+    if hidden > 0:
+        context.report(f"{hidden:,} more are not annotated, because {limit} per step")
     if context.as_json:
         for line in lines:
             context.report(line)
@@ -69,41 +84,33 @@ def settings_lines(checked: CheckResult) -> list[str]:
     return lines
 
 
-def _github_lines(checked: CheckResult, kind: str) -> Iterator[str]:
-    if isinstance(checked.base, NotCompared):
-        yield workflow_command(kind, f"not compared: {checked.base.why}", {"title": TITLE})
-    for line in settings_lines(checked)[1:]:
-        yield workflow_command("warning", line, {"title": TITLE})
-    for change in checked.forbidden[:ANNOTATIONS_MAX]:
-        if isinstance(change.new, Diagnostic):
-            yield annotation_command("error", ExportedFinding(change.new, change.new.path_bytes))
-        else:
-            yield workflow_command("error", change_line(change), {**_place(change, "file", "line"), "title": TITLE})
+def _issue_line(finding: ExportedFinding) -> str:
+    about = finding.diagnostic
+    properties = {
+        "sourcepath": path_text(finding.path),
+        "linenumber": max(about.line, 1),
+        "columnnumber": max(about.column, 1),
+        "code": about.code,
+    }
+    return issue_command(about.message, properties)
 
 
-def _azure_lines(checked: CheckResult) -> Iterator[str]:
-    if isinstance(checked.base, NotCompared):
-        yield issue_command(f"not compared: {checked.base.why}", {})
-    for line in settings_lines(checked)[1:]:
-        yield issue_command(line, {"type": "warning"})
-    for change in checked.forbidden:
-        code = {"code": change.new.code} if isinstance(change.new, Diagnostic) else {}
-        yield issue_command(change_line(change), {**_place(change, "sourcepath", "linenumber"), **code})
+def _annotate_build(context: CommandContext, summary: bytes, style: str) -> None:
+    """Add the annotation of this step to the build in Buildkite. A retry of the step replaces it."""
+    program = shutil.which(_BUILDKITE_AGENT, path=os.pathsep.join(program_directories()))
+    step = os.environ.get("BUILDKITE_STEP_ID")
+    name = f"codebatch-check-{step}" if step else "codebatch-check"
+    try:
+        if program is None:
+            raise ProgramFailed("it is not on PATH")
+        arguments = [program, "annotate", "--style", style, "--context", name]
+        run_with_input(arguments, Path.cwd(), summary, seconds=_AGENT_SECONDS_MAX, bytes_max=_AGENT_BYTES_MAX)
+    except ProgramFailed as error:
+        context.report(f"annotation not added by {_BUILDKITE_AGENT}: {error}")
 
 
-def _place(change: Change, file: str, line: str) -> Mapping[str, object]:
-    record = change.new or change.old
-    assert record is not None, "it is in one of the two"
-    return {file: path_text(record.path_bytes), line: max(getattr(record, "line", 1), 1)}
-
-
-def _summary(checked: CheckResult, advice: Sequence[str]) -> bytes:
-    """Return the verdict of a check in Markdown, with a table of the findings that violate a condition."""
-    findings = tuple(
-        ExportedFinding(change.new, change.new.path_bytes)
-        for change in checked.forbidden
-        if isinstance(change.new, Diagnostic)
-    )
+def _summary(checked: CheckResult, found: Sequence[ExportedFinding], advice: Sequence[str]) -> bytes:
+    """Return the verdict of a check in Markdown, with a table of what violates a condition."""
     verdict = "passed" if checked.has_passed else "not passed"
     head = [f"# {TITLE}: {verdict}", "", f"Base: {_code(checked.base.why)}", ""]
     if checked.judged:
@@ -114,7 +121,8 @@ def _summary(checked: CheckResult, advice: Sequence[str]) -> bytes:
         ]
     head += [line for text in (*settings_lines(checked), *advice) for line in ("", _code(text))]
     text = "".join(f"{line}\n" for line in (*head, "")).encode()
-    return text + (make_summary(ExportedFindings(findings=findings, tools={}, incomplete="")) if findings else b"")
+    listed = ExportedFindings(findings=tuple(found), tools={}, incomplete="")
+    return text + (make_summary(listed, SUMMARY_BYTES_MAX - len(text)) if found else b"")
 
 
 def _code(text: str) -> str:

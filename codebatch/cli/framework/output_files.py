@@ -26,8 +26,9 @@ def resolve_output(output: str, example: str) -> Path:
     # A pipe such as /dev/fd/3 resolves to a path that does not exist. So the type of the unresolved path is checked.
     named = Path(output)
     if named.exists() and not stat.S_ISREG(named.stat().st_mode) and not is_null_device(named):
-        command = example.partition(" -o ")[0]
-        raise InvalidInput(f"{output!r} is not a regular file", hint=f"to write to standard output: {command} -o -")
+        command, can_print, _ = example.partition(" -o ")
+        hint = f"to write to standard output: {command} -o -" if can_print else f"for example: {example}"
+        raise InvalidInput(f"{output!r} is not a regular file", hint=hint)
     if not target.parent.is_dir():
         raise InvalidInput(f"cannot write {target.name!r}: there is no directory {str(target.parent)!r}")
     return target
@@ -40,6 +41,14 @@ def is_null_device(path: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISCHR(status.st_mode) and stat.S_ISCHR(null.st_mode) and status.st_rdev == null.st_rdev
+
+
+def is_standard_stream(path: Path) -> bool:
+    """Return whether a path leads to the file into which standard output or standard error is redirected."""
+    try:
+        return any(os.path.samestat(os.stat(path), os.fstat(number)) for number in (1, 2)) and not is_null_device(path)
+    except OSError:
+        return False
 
 
 def write_target(target: Path, data: bytes) -> None:

@@ -84,6 +84,7 @@ def export(
       gitlab      GitLab Code Quality
       checkstyle  Checkstyle XML
       rdjson      reviewdog
+      junit       JUnit XML, in which each finding is a failed test
       ctags       definitions, as tags for editors
 
     Hints are left out, unless --all or --severity selects them. An existing file is replaced atomically. The same

@@ -11,9 +11,10 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.interchange.checkstyle import export_checkstyle
 from codebatch.interchange.ctags import export_ctags
-from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings, ExportFormat
+from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings, ExportFormat, own_finding
 from codebatch.interchange.github import export_github
 from codebatch.interchange.gitlab import export_gitlab
+from codebatch.interchange.junit import export_junit
 from codebatch.interchange.rdjson import export_rdjson
 from codebatch.interchange.sarif import export_sarif
 from codebatch.interchange.scanning_limits import group_by_tool, limit_findings_by_tool
@@ -79,18 +80,42 @@ def make_export(
     return batch.check(_build_export(batch, form, chosen, tools))
 
 
+def make_report(
+    batch: Batch,
+    form: ExportFormat,
+    findings: Sequence[ExportedFinding],
+    completeness: Completeness,
+    *,
+    is_accepted: bool = False,
+) -> Export:
+    """Return chosen findings of a batch in the format of another program.
+
+    Formats without a place for missing results get a finding about them. `is_accepted` is set if the user accepts that
+    results are missing.
+    """
+    findings = [finding for finding in findings if form == "junit" or not finding.is_allowed]
+    if completeness.missing_text and form not in ("junit", "sarif"):
+        severity: Severity = "warning" if is_accepted else "error"
+        findings.append(own_finding(b".", "incomplete", completeness.missing_text, severity=severity))
+    answer = Answer(question=batch.question, result=None, completeness=completeness)
+    chosen = _ExportInput(findings, answer, is_accepted=is_accepted)
+    return _build_export(batch, form, chosen, possible_tools(batch, None, ())).result
+
+
 class _ExportInput(NamedTuple):
     """The findings to export, with what is known about their completeness.
 
     - `answer`: the findings with their completeness.
     - `lost`: files whose content is missing.
     - `omission_notes`: notes on omitted findings.
+    - `is_accepted`: whether the user accepts that results are missing.
     """
 
     findings: list[ExportedFinding]
     answer: Answer[object]
     lost: frozenset[bytes] = frozenset()
     omission_notes: tuple[str, ...] = ()
+    is_accepted: bool = False
 
     def with_doubt(self, doubt: str) -> _ExportInput:
         """Return the input of an export without findings. `doubt` is why this proves nothing, or empty."""
@@ -127,7 +152,9 @@ def _build_export(batch: Batch, form: ExportFormat, chosen: _ExportInput, tools:
         missing_text = _export_completeness(chosen.answer, sources).missing_text
         if missing_text and chosen.answer.question is not batch.question:
             missing_text = f"the older batch, {chosen.answer.question.batch.id}: {missing_text}"
-        return ExportedFindings(findings=tuple(placed), tools=tools, incomplete=missing_text)
+        return ExportedFindings(
+            findings=tuple(placed), tools=tools, incomplete=missing_text, is_accepted=chosen.is_accepted
+        )
 
     match form:
         case "sarif":
@@ -136,6 +163,8 @@ def _build_export(batch: Batch, form: ExportFormat, chosen: _ExportInput, tools:
             export = export_sarif(exported_findings(), identified, rule_summaries(accepted))
         case "github":
             export = export_github(exported_findings())
+        case "junit":
+            export = export_junit(exported_findings())
         case "gitlab":
             export = export_gitlab(identify(findings))
         case "checkstyle":

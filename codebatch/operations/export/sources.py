@@ -21,13 +21,13 @@ class BatchSources:
     def content(self, path: bytes) -> bytes | None:
         """Return the content of a file, or None if it is missing or the batch has no such file. Raises StoreCorrupt."""
         entry = self._entries.get(path)
-        if entry is not None:
-            try:
-                return self._records.read_object(entry)
-            except ObjectMissing:
-                pass
-        self.lost.add(path)
-        return None
+        if entry is None:
+            return None
+        try:
+            return self._records.read_object(entry)
+        except ObjectMissing:
+            self.lost.add(path)
+            return None
 
     @cached_property
     def _entries(self) -> dict[bytes, Entry]:

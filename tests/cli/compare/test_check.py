@@ -362,7 +362,7 @@ def test_failed_check_shows_lines_and_how_to_repeat_it_in_each_service(codebatch
     assert [line.strip() for line in ended.lines[1:3]] == ['2 | ValueError("50%;]")', "| ^^^^^^^^^^^^^^^^^^^"]
     assert [line for line in ended.lines if line.startswith("::")] == [
         f"::error file=a.py,line=2,endLine=2,col=5,endColumn=24,title=PLW0133 (ruff)::{message}",
-        "::error file=a.py,line=1,title=codebatch check::a.py:1: f complexity = 2",
+        "::error file=a.py,line=1,endLine=1,col=1,endColumn=1,title=complexity (codebatch)::f complexity = 2",
     ]
     repeat = f"codebatch run . && codebatch check {base[:12]} --fail-on new --fail-on 'metric:complexity>1'"
     assert f"to repeat this on your machine: {repeat}\n" in ended.notes
@@ -371,15 +371,15 @@ def test_failed_check_shows_lines_and_how_to_repeat_it_in_each_service(codebatch
     assert all(part in text for part in ("| `new` | 1 | 0 | failed |", repeat, "| a\\.py\\:2 | error | PLW0133 |"))
 
     commands = [line for line in azure("check", base, *conditions, status=1).lines if line.startswith("##")]
-    assert commands[0].startswith(
-        "##vso[task.logissue type=error;sourcepath=a.py;linenumber=2;code=PLW0133;]a.py:2:5: "
-    )
+    place = "type=error;sourcepath=a.py;linenumber=2;columnnumber=5;code=PLW0133;"
+    assert commands[0] == f"##vso[task.logissue {place}]{message}"
+    assert commands[1].endswith(";linenumber=1;columnnumber=1;code=complexity;]f complexity = 2")
     assert "::" not in CommandLine(project)("check", base, status=1).text
     lost = CommandLine(project, {**variables, "GITHUB_STEP_SUMMARY": str(codebatch.directory / "no" / "summary")})
     assert "summary not written: No such file or directory\n" in lost("check", base, status=1).notes
 
 
-def test_violations_that_github_does_not_show_are_counted(codebatch: CommandLine) -> None:
+def test_violations_that_a_service_does_not_show_are_counted(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
     write(codebatch.directory / "a.py", 'ValueError("")\n' * 12)
@@ -387,6 +387,8 @@ def test_violations_that_github_does_not_show_are_counted(codebatch: CommandLine
     ended = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})("check", "-q", status=1)
     assert sum(line.startswith("::error ") for line in ended.lines) == 10
     assert "2 more are not annotated, because GitHub shows at most 10 per step\n" in ended.notes
+    azure = CommandLine(codebatch.directory, {"TF_BUILD": "True"})("check", "-q", status=1).notes
+    assert "2 more are not annotated, because Azure Pipelines shows at most 10 per step\n" in azure
 
 
 def test_findings_that_settings_hide_are_shown_in_each_output(codebatch: CommandLine) -> None:
