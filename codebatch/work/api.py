@@ -102,7 +102,7 @@ def start(
         tuple(map(path_argument, files)),
         options,
         place,
-        keep=load_configuration(place.directory).settings.store.keep,
+        keep=load_configuration(place.directory).keep,
         is_parallel=parallel_batches,
         is_trusted=trust,
         listener=listener or WorkListener(),

@@ -65,11 +65,11 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool, removes_unapplie
 
     If a copied store has identical result files, they are hard-linked to save space.
 
-    `codebatch run` also removes old batches of the project, and once a day unused objects. Nothing is removed while
-    another process writes to the store. If permissions refuse the removal of some data, the rest is removed, the output
-    lists the refused data, and the exit status is 4.
+    `codebatch run` also removes old batches of the project, and once a day unused objects. In CI, it keeps 3
+    batches by default. Nothing is removed while another process writes to the store. If permissions refuse the removal
+    of some data, the rest is removed, the output lists the refused data, and the exit status is 4.
     """
-    chosen = keep or load_configuration(Path.cwd()).settings.store.keep
+    chosen = keep or load_configuration(Path.cwd()).keep
     collected = collect_garbage(
         context.store_place.open(),
         keep=chosen,

@@ -162,7 +162,7 @@ def work_run(
         answer_rehearsal(context, dry_run(paths, options, context.store_place))
         return 0
     listener = WorkProgressListener(context, output, is_sure=is_sure)
-    place, keep = context.store_place, load_configuration(Path.cwd()).settings.store.keep
+    place, keep = context.store_place, load_configuration(Path.cwd()).keep
     try:
         if not is_detached:
             result = run.run_files(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from codebatch.git.ancestry import Repository, is_commit
@@ -69,6 +71,20 @@ def find_branch_point(
         message = "neither a CI service nor the clone names the branch into which the change will be merged"
         raise NoBranchPoint(message + ask)
     return finder.find_last_analysed(branch, analysed)
+
+
+def find_needed_commits(
+    head: BatchDir, repository: Repository, change: CiChange, analysed: Collection[str]
+) -> set[str]:
+    """Return the base commit of `head`, and the last analysed commit of the default branch, without unknown ones."""
+    needed: set[str] = set()
+    with suppress(GitError):
+        needed.add(find_branch_point(head, repository, change, analysed).commit)
+    with suppress(GitError):
+        branch = _BranchPointFinder(repository, change, "", [], repository.remote).find_default_branch()
+        ancestors = () if branch is None else repository.ancestors(branch.commit, first_parents=True)
+        needed |= set(islice(filter(analysed.__contains__, ancestors), 1))
+    return needed
 
 
 class _BranchPointFinder(NamedTuple):

@@ -35,6 +35,10 @@ from codebatch.snapshotting.projects import find_search_end, iter_project_direct
 from codebatch.system.files.regular_files import read_regular
 from codebatch.system.host import usable_cores
 
+KEEP_DEFAULT = 50
+KEEP_IN_CI = 3
+"""Number of batches that a run in CI keeps by default. Each job saves and restores the store, so it must be small."""
+
 CONFIGURATION_FILE_NAMES = ("codebatch.toml", "pyproject.toml")
 PYPROJECT_BYTES_MAX = 64 << 20
 """Maximum size of a pyproject.toml. The file is read completely to find out whether it configures codebatch."""
@@ -43,10 +47,10 @@ PYPROJECT_BYTES_MAX = 64 << 20
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The number of batches that a store keeps for each source, paths and pipeline (SPEC.md "Garbage collection")."""
 
-    keep: int = 50
+    keep: int | None = None
 
     def __post_init__(self) -> None:
-        if self.keep < 1:
+        if self.keep is not None and self.keep < 1:
             raise ValueError("`keep` must be at least 1")
 
 
@@ -107,6 +111,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         """The number of worker processes: the configured number, or the usable cores."""
         return self.settings.jobs or usable_cores()
 
+    @property
+    def keep(self) -> int:
+        """The number of batches that the store keeps: the configured number, or the default outside of CI."""
+        return self.settings.store.keep or KEEP_DEFAULT
+
     def with_task_setting(self, task: str, key: str, value: JsonValue) -> Configuration:
         """Return a copy with one setting of a task replaced, as given on the command line."""
         tasks = self.settings.tasks
@@ -154,6 +163,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
             origin = str(self.file) if name in self.set_in_file else "default"
             if name == "jobs" and value is None:
                 value, origin = self.jobs, "usable cores"
+            elif name == "store" and self.settings.store.keep is None:
+                value, origin = {"keep": KEEP_DEFAULT}, f"default; {KEEP_IN_CI} after a run in CI"
             elif name == "memory_mb_max" and value is None:
                 value, origin = memory_bytes >> 20, "available memory"
             rows.append((name, value, origin))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -12,11 +12,16 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import StoreError, StoreInUse, StoreUnwritable, UnknownId
+from codebatch.git.ancestry import Repository
 from codebatch.model.entry import display_path
 from codebatch.operations import NoteCallback, ignore_note
+from codebatch.operations.comparison.revisions import has_clean_scope
+from codebatch.operations.history.branch_point import find_needed_commits
+from codebatch.operations.history.checkouts import find_source_repository
+from codebatch.operations.history.ci_services import CiChange
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store import layout
-from codebatch.store.batches.batch_directory import BatchDir, batch_ids, iter_batches, read_batch_names
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, is_work, iter_batches, read_batch_names
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.pins import pinned_ids
 from codebatch.store.batches.store_directory import StoreDir
@@ -125,7 +130,7 @@ def collect_garbage(
 
 
 def _choose_all(
-    store: StoreDir, keep: int, note: NoteCallback, is_work_needed: Callable[[BatchDir], bool]
+    store: StoreDir, keep: int, note: NoteCallback, is_needed: Callable[[BatchDir], bool]
 ) -> CollectionPlan:
     return plan_collection(
         store,
@@ -134,7 +139,7 @@ def _choose_all(
         on_skipped=note,
         with_copies=True,
         work_ended=partial(_read_end_state, store),
-        is_work_needed=is_work_needed,
+        is_needed=is_needed,
     )
 
 
@@ -143,10 +148,12 @@ def _nothing_needed(_: BatchDir) -> bool:
 
 
 def _has_unapplied_changes(store: StoreDir, unapplied: list[UnappliedBatch], batch: BatchDir) -> bool:
-    """Return whether a work batch has changes that are not applied. Such batches are added to `unapplied`.
+    """Return whether a batch is a work batch with changes that are not applied. Such batches are added to `unapplied`.
 
-    True also if the state of the batch cannot be read.
+    True also if the state of a work batch cannot be read.
     """
+    if not is_work(batch):
+        return False
     # Deferred, because only stores with work batches need it.
     from codebatch.query.status.unapplied_changes import read_unapplied_changes
     from codebatch.query.status.work_status import read_work_status
@@ -178,18 +185,21 @@ def _read_end_state(store: StoreDir, batch: BatchDir) -> BatchState | None:
 
 
 def collect_garbage_after_run(
-    store: StoreDir, *, keep: int, ran: BatchDir, note: NoteCallback
+    store: StoreDir, *, keep: int, ran: BatchDir, note: NoteCallback, change: CiChange | None = None
 ) -> CollectionResult | None:
     """Collect garbage at the end of a run, like `collect_garbage`, but only batches of the same source as `ran`.
 
     For other sources, another number of batches to keep may be configured. The batch `ran` and the latest batch are
     always kept, even if the clock was set back. Objects are collected at most once a day.
 
+    `change` is set if `keep` is the small default of CI. Then the batches that the next checks need as a base are kept
+    too, and all work batches.
+
     Return None if nothing was collected, and note the reason. There is no note if another process is writing to the
     store, unless old batches have accumulated, because a later run collects them.
     """
     try:
-        collected = _try_collect_after_run(store, keep, ran)
+        collected = _try_collect_after_run(store, keep, ran, change)
     except StoreError as error:
         note(f"old batches were not removed: {error.message}")
         return None
@@ -198,8 +208,15 @@ def collect_garbage_after_run(
     return collected
 
 
-def _try_collect_after_run(store: StoreDir, keep: int, ran: BatchDir) -> CollectionResult | None:
+def _try_collect_after_run(
+    store: StoreDir, keep: int, ran: BatchDir, change: CiChange | None
+) -> CollectionResult | None:
     spared = {ran.id, *(batch.id for batch in islice(iter_batches(store), 1)), *batch_ids(store)[-1:]}
+    needed = cache(lambda: set() if change is None else _find_needed_batches(store, ran, change))
+
+    def is_needed_in_ci(batch: BatchDir) -> bool:
+        return is_work(batch) or batch.id in needed()
+
     plan = partial(
         plan_collection,
         store,
@@ -210,7 +227,7 @@ def _try_collect_after_run(store: StoreDir, keep: int, ran: BatchDir) -> Collect
         source_filter=ran.about.sources,
         with_objects=None,
         work_ended=partial(_read_end_state, store),
-        is_work_needed=partial(_has_unapplied_changes, store, []),
+        is_needed=partial(_has_unapplied_changes, store, []) if change is None else is_needed_in_ci,
     )
     with contextlib.ExitStack() as stack:
         try:
@@ -221,6 +238,21 @@ def _try_collect_after_run(store: StoreDir, keep: int, ran: BatchDir) -> Collect
                 raise
             return None
         return _collect_planned(store, plan(), ignore_note)
+
+
+def _find_needed_batches(store: StoreDir, ran: BatchDir, change: CiChange) -> set[str]:
+    """Return the IDs of the batches that the next checks need as their base."""
+    repository_and_directory = find_source_repository(ran.about.sources)
+    latest = {
+        batch.about.commit: batch.id
+        for batch in reversed([*iter_batches(store)])
+        if batch.about.pipeline == ran.about.pipeline and has_clean_scope(batch.about, ran.about)
+        if not batch.about.for_comparison
+    }
+    if repository_and_directory is None:
+        return set()
+    needed = find_needed_commits(ran, Repository(*repository_and_directory), change, latest)
+    return {latest[commit] for commit in needed & latest.keys()}
 
 
 def _collect_planned(store: StoreDir, plan: CollectionPlan, note: NoteCallback) -> CollectionResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +18,8 @@ from codebatch.errors import CodebatchError, InvalidInput, NothingToDo
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.operations import PhaseCallback, ignore_note
+from codebatch.operations.history.ci_services import read_ci_change
+from codebatch.operations.project.configuration import KEEP_IN_CI
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.runs.call_totals import read_call_totals, tasks_without_files
 from codebatch.operations.runs.collection import collect_garbage_after_run
@@ -183,10 +186,16 @@ def finish_run(
 
 
 def _collect_garbage(execution: ExecutionSettings, result: RunResult, listener: Listener) -> None:
-    keep = execution.configuration.settings.store.keep
-    collected = collect_garbage_after_run(result.store, keep=keep, ran=result.batch, note=listener.note)
+    change, configuration = read_ci_change(os.environ), execution.configuration
+    is_small = change.is_in_ci and configuration.settings.store.keep is None
+    keep, needed_by = (KEEP_IN_CI, change) if is_small else (configuration.keep, None)
+    collected = collect_garbage_after_run(
+        result.store, keep=keep, ran=result.batch, note=listener.note, change=needed_by
+    )
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
+        if is_small and collected.batches:
+            listener.note(f"in CI, the latest {keep} batches are kept by default; to keep more: [store] keep")
 
 
 def _index_merged(result: RunResult, listener: Listener, snapshot: Snapshot | None, helpers: IndexHelpers) -> None:

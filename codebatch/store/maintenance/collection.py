@@ -110,7 +110,7 @@ def plan_collection(
     with_objects: bool | None = True,
     with_copies: bool = False,
     work_ended: EndStateReader = lambda _: None,
-    is_work_needed: Callable[[BatchDir], bool] = lambda _: False,
+    is_needed: Callable[[BatchDir], bool] = lambda _: False,
 ) -> CollectionPlan:
     """Choose what to remove, without changing anything. Raises StoreUntrusted.
 
@@ -130,7 +130,7 @@ def plan_collection(
       day ago.
     - `with_copies`: also read shard files to find equal ones.
     - `work_ended` returns the state of a work batch. Work batches are never settled.
-    - `is_work_needed` returns whether an old work batch stays nevertheless.
+    - `is_needed` returns whether an old batch stays nevertheless. It gets the latest batch first.
     - `on_skipped` is called with a message for each damaged file.
     """
     pinned = protected_ids(store)
@@ -138,7 +138,7 @@ def plan_collection(
     sources = RemovedSources(store.root, now_ns)
     gone = {batch.id for batch in batches if sources.has(batch.about.sources, batch.about.place)}
     old = choose_old_batches(batches, keep, pinned, source_filter, gone, work_ended)
-    removed = [batch for batch in old if batch.id not in spared and not (is_work(batch) and is_work_needed(batch))]
+    removed = [batch for batch in old if batch.id not in spared and not is_needed(batch)]
     removed_ids = {batch.id for batch in removed}
     remaining = [batch for batch in batches if batch.id not in removed_ids]
     to_settle = [(batch, digest) for batch in remaining if batch.id not in spared and (digest := settled_digest(batch))]
