@@ -4,6 +4,8 @@ new-error, new-warning, new   new findings of at least this severity, and findin
 severity-raised               findings whose severity was raised
 cycle                         files in an import cycle that is new or has grown
 duplicate                     files with more duplicated lines
+unresolved-import             imports of names and files that the project no longer has
+broken-use                    uses of names that the project no longer has, through a module
 gate-changed                  settings of the check that the change changes (evaluated by its caller)
 metric:NAME>N                 a value above N that is new or has increased
 metric:NAME+N                 a value that has increased by more than N
@@ -26,16 +28,38 @@ Verdict = Literal["passed", "failed"]
 SEVERITY_RAISED = "severity-raised"
 NO_CONDITION = "none"
 GATE_CHANGED = "gate-changed"
+UNRESOLVED_IMPORT = "unresolved-import"
+BROKEN_USE = "broken-use"
+REFERENCE_CONDITIONS = (UNRESOLVED_IMPORT, BROKEN_USE)
 _METRIC_BY_CONDITION = {"cycle": "cycle", "duplicate": "duplicated_lines"}
 CONDITION_FORMS = (
-    "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, GATE_CHANGED, NO_CONDITION,
-    "metric:NAME>N", "metric:NAME+N",
+    "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, *REFERENCE_CONDITIONS, GATE_CHANGED,
+    NO_CONDITION, "metric:NAME>N", "metric:NAME+N",
 )  # fmt: skip
 DEFAULT_CONDITION = "new-error"
 
 _METRIC_CONDITION = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
 _METRIC_PREFIX = re.compile(r"metric:[^\s>+]{1,200}[>+]")
 _SEVERITY_BY_CONDITION: dict[str, Severity] = {"new-error": "error", "new-warning": "warning", "new": "hint"}
+
+
+class BrokenReference(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):
+    """An import or use that a change breaks, as a finding. It is found by comparing two batches, and in none of them.
+
+    `code` is the condition that it violates.
+    """
+
+
+class BrokenReferences(NamedTuple):
+    """The imports and uses that a change breaks, by path and line.
+
+    - `not_judged`: the number of those in files that HEAD could not parse completely, and of results that BASE lacks.
+    - `lacks_files`: whether HEAD is restricted to paths, so that the importers of its files are not all known.
+    """
+
+    found: Sequence[BrokenReference] = ()
+    not_judged: int = 0
+    lacks_files: bool = False
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -45,7 +69,7 @@ class Condition(msgspec.Struct, frozen=True):
     the condition if the number exceeds `limit`.
 
     The reported value of the condition is the number of violations if `is_counted` is set, otherwise the greatest
-    number. `metric` is the measured metric, or empty.
+    number. `metric` is a metric of the task whose records are measured, or empty.
     """
 
     text: str
@@ -80,6 +104,8 @@ def parse_condition(text: str) -> Condition:
         return Condition(text, "diagnostic", 0, True, _measure_severity_raised)
     if text == GATE_CHANGED:
         return Condition(text, "diagnostic", 0, True, lambda _: None)
+    if text in REFERENCE_CONDITIONS:
+        return Condition(text, "diagnostic", 0, True, _measure_broken(text), "dependencies")
     if text in _METRIC_BY_CONDITION:
         metric = _METRIC_BY_CONDITION[text]
         return Condition(text, "metric", 0, True, _measure_value(metric), metric)
@@ -144,12 +170,16 @@ def _evaluate(condition: Condition, values: Sequence[int]) -> ConditionResult:
 
 def _measure_new(severity: Severity) -> Callable[[Change], int | None]:
     def measure(change: Change) -> int | None:
-        if change.state not in ("new", "severity_raised") or not isinstance(change.new, Diagnostic):
+        if change.state not in ("new", "severity_raised") or type(change.new) is not Diagnostic:
             return None
         before = SEVERITY_RANK[change.old.severity] if isinstance(change.old, Diagnostic) else -1
         return 1 if before < SEVERITY_RANK[severity] <= SEVERITY_RANK[change.new.severity] else None
 
     return measure
+
+
+def _measure_broken(code: str) -> Callable[[Change], int | None]:
+    return lambda change: 1 if isinstance(change.new, BrokenReference) and change.new.code == code else None
 
 
 def _measure_severity_raised(change: Change) -> int | None:

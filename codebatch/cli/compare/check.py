@@ -85,6 +85,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `on_unchanged_lines`: with `--changed-lines`, the number of other regressions that were ignored because their
       lines are unchanged since the base.
     - `not_judged`: the number of changes that may violate a condition, but for which an incomplete base has no result.
+      Broken imports and uses in files with syntax errors are included.
       With a baseline, the number of its findings whose tool HEAD did not run.
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. It is null if
       they are unknown.
@@ -127,8 +128,9 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     details="With new-warning, new errors fail too. With new, new findings of any severity fail. With cycle, import "
     "cycles that are new or have grown fail; with duplicate, files with more duplicated lines. metric:NAME>N fails if "
     "a value above N is new or has increased. metric:NAME+N fails if a value has increased by more than N. With "
-    "gate-changed, settings that decide about findings fail if they differ from the base. With none, nothing fails, "
-    "and new findings are listed.",
+    "unresolved-import, imports of names and files that the change removes fail; with broken-use, uses of such names "
+    "through a module. With gate-changed, settings that decide about findings fail if they differ from the base. With "
+    "none, nothing fails, and new findings are listed.",
 )
 @option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
 @option(
@@ -349,7 +351,9 @@ def _incomplete_text(checked: CheckResult) -> str:
         tools = ", ".join(checked.base.tools_not_run)
         return f"HEAD did not run {tools}, which reported {count_text(checked.not_judged, 'finding')} of the baseline"
     count = count_text(checked.not_judged, "change")
-    return f"{count} cannot be judged, because the base has no result for the files"
+    is_old = checked.comparison is not None and not checked.comparison.old.is_complete
+    reason = "the base has no result for the files" if is_old else "HEAD could not parse the files completely"
+    return f"{count} cannot be judged, because {reason}"
 
 
 def _check_lines(context: CommandContext, checked: CheckResult, command: str | None) -> Iterator[str]:

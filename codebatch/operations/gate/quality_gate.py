@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,7 +20,9 @@ from codebatch.compare.conditions import (
     DEFAULT_CONDITION,
     GATE_CHANGED,
     NO_CONDITION,
+    REFERENCE_CONDITIONS,
     SEVERITY_RAISED,
+    BrokenReferences,
     Condition,
     ConditionResult,
     evaluate_conditions,
@@ -84,7 +87,8 @@ class CheckResult(NamedTuple):
     - `on_unchanged_lines`: the number of other regressions that `changed_lines` ignored, because their lines are the
       same as in the base.
     - `not_judged`: the number of changes that would violate a condition, but may be older than the change: the base is
-      incomplete and has no result for them. With a baseline, the number of its findings whose tool HEAD did not run.
+      incomplete and has no result for them. Broken imports and uses in files that HEAD could not parse completely are
+      included. With a baseline, the number of its findings whose tool HEAD did not run.
 
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. None if they are
       unknown.
@@ -179,7 +183,9 @@ class GateChecker(NamedTuple):
         lines = ChangeFilter(
             comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
         )
-        judged, forbidden, allowed = evaluate_conditions(conditions, filter(lines, comparison.differences()))
+        broken = _find_broken(comparison, conditions)
+        changes = chain(filter(lines, comparison.differences()), (Change("new", None, each) for each in broken.found))
+        judged, forbidden, allowed = evaluate_conditions(conditions, changes)
         return CheckResult(
             newer,
             chosen_base,
@@ -188,10 +194,10 @@ class GateChecker(NamedTuple):
             forbidden,
             allowed,
             comparison.counts,
-            _with_lost_files(newer.completeness, comparison),
+            _with_lost_files(newer.completeness, comparison, lacks_files=broken.lacks_files),
             lines.not_of_change,
             lines.on_other_lines,
-            0 if self.allow_incomparable else _count_not_judged(conditions, comparison),
+            broken.not_judged + (0 if self.allow_incomparable else _count_not_judged(conditions, comparison)),
             None if changed.unknown_reason else changed.texts,
             hidden,
         )
@@ -204,12 +210,13 @@ class GateChecker(NamedTuple):
         unknown = [
             condition.text
             for condition in conditions
-            if condition.text in (SEVERITY_RAISED, GATE_CHANGED) or condition.kind != "diagnostic"
+            if condition.text in (SEVERITY_RAISED, GATE_CHANGED, *REFERENCE_CONDITIONS)
+            or condition.kind != "diagnostic"
         ]
         if unknown:
             note = (
                 f"--fail-on {', '.join(unknown)} cannot be used with a baseline: baselines contain "
-                "neither severities nor metrics"
+                "neither severities nor metrics, and no files"
             )
             raise InvalidInput(note, hint="compare with a batch: codebatch check BASE")
         entries = read_baseline(path)
@@ -359,8 +366,19 @@ def check(
     return checker.check_baseline(conditions, path_argument(baseline), head)
 
 
-def _with_lost_files(head: Completeness, comparison: Comparison) -> Completeness:
-    return msgspec.structs.replace(head, lost=head.lost + len(comparison.trees.lost))
+def _with_lost_files(head: Completeness, comparison: Comparison, *, lacks_files: bool) -> Completeness:
+    return msgspec.structs.replace(
+        head, lost=head.lost + len(comparison.trees.lost), lacks_files=head.lacks_files or lacks_files
+    )
+
+
+def _find_broken(comparison: Comparison, conditions: Sequence[Condition]) -> BrokenReferences:
+    codes = [condition.text for condition in conditions if condition.text in REFERENCE_CONDITIONS]
+    if not codes:
+        return BrokenReferences()
+    from codebatch.operations.gate.broken_references import find_broken_references  # Imported late: it needs parsers.
+
+    return find_broken_references(comparison, codes)
 
 
 def _count_not_judged(conditions: Sequence[Condition], comparison: Comparison) -> int:

@@ -214,6 +214,7 @@ class UseSearch:
     - `missing`: the paths of files whose content is missing.
     - `overridden`: methods, with their qualified names, whose uses are also uses of the methods that override them.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
+    - `resolver`: the resolution of the uses in one file.
     - `unbound`: the number of files that import a module with a default export late, without a name for the export.
     """
 
@@ -230,7 +231,7 @@ class UseSearch:
         self._progress = progress
         self._items: dict[str, int | None] = {}
         self._paths_with_name: dict[str, list[str]] = {}
-        self._uses = use_services().project_uses(self._read, self._links_of, self._files_with_name)
+        self.resolver = use_services().project_uses(self.read, self.links_of, self._files_with_name)
 
     @property
     def completeness(self) -> Completeness:
@@ -247,7 +248,7 @@ class UseSearch:
         for short in (name.removesuffix("Attribute") for name in attributes):
             uses = sum(use.role in ("call", "reference") for _, use in self._uses_of_name(short))
             joined += use_evidence(short, {"short": uses} if uses else {}, "")
-        return (*implicit_callers(self._records, self._uses, definitions), *joined)
+        return (*implicit_callers(self._records, self.resolver, definitions), *joined)
 
     def misplaced(self, definitions: Sequence[JsonRecord]) -> int:
         """Return the number of uses through missing modules that seem to be those of some definitions."""
@@ -255,7 +256,7 @@ class UseSearch:
         return sum(
             count
             for file, count in self._external.items()
-            if modules.are_imported(file, self._links_of(file), self._uses.language_of(file))
+            if modules.are_imported(file, self.links_of(file), self.resolver.language_of(file))
         )
 
     def covered(self, roles: Collection[str]) -> Mapping[bytes, int]:
@@ -272,7 +273,7 @@ class UseSearch:
             pending += self._names_given_by(file, qualified, symbols)
         pending = list(dict.fromkeys(pending))[:_ALIASES_MAX]
         known = set(pending)
-        families = {language_family(self._uses.language_of(file)) for file, _ in symbols}
+        families = {language_family(self.resolver.language_of(file)) for file, _ in symbols}
         while pending:
             alias = pending.pop(0)
             for path, use in self._uses_of_name(alias):
@@ -302,7 +303,8 @@ class UseSearch:
         """
         methods = [record for record in definitions if record.get("scope")] if self._outer_calls else ()
         is_open = any(
-            self._uses.language_of(os.fsdecode(path_bytes(method))) == "go" or find_outer_bases(self._records, method)
+            self.resolver.language_of(os.fsdecode(path_bytes(method))) == "go"
+            or find_outer_bases(self._records, method)
             for method in methods
         )
         return self._outer_calls if is_open else 0
@@ -312,17 +314,17 @@ class UseSearch:
         first = re.match(r"(\w+)\b.*\.\w+\Z", use.target, re.DOTALL)
         if first is None or use.role != "call":
             return False
-        imported = (re.findall(r"\w+", edge.target)[-1:] for edge in self._links_of(os.fsdecode(path)))
+        imported = (re.findall(r"\w+", edge.target)[-1:] for edge in self.links_of(os.fsdecode(path)))
         return [first[1]] not in imported
 
     def _is_related(self, path: bytes, families: Collection[str]) -> bool:
         """Return whether a file is in a language that can use definitions in languages of some families."""
-        family = language_family(self._uses.language_of(os.fsdecode(path)))
+        family = language_family(self.resolver.language_of(os.fsdecode(path)))
         return family in families or "native" in (family, *families)
 
     def first_exact_use(self, path: bytes, name: str, symbol: SymbolKey) -> int | None:
         """Return the line of the first use in a file that certainly refers to a symbol, or None if there is none."""
-        for use in self._uses.uses_in(os.fsdecode(path), name):
+        for use in self.resolver.uses_in(os.fsdecode(path), name):
             found = classify(path, use, {symbol}, 0)
             if found is not None and found.certainty == "exact" and use.role != "definition":
                 return use.line
@@ -331,14 +333,14 @@ class UseSearch:
     def _aliases(self, path: str, name: str, use: NameUse, symbols: Collection[SymbolKey]) -> Iterator[str]:
         """Yield the other names that a file with a use of a symbol gives to it, by an import or export."""
         if use.role in ("import", "reference"):  # JavaScript also imports by destructuring: `{ a: b } = require("m")`.
-            yield from self._uses.aliases_in(path, name, use.line)
+            yield from self.resolver.aliases_in(path, name, use.line)
         if (path, name) not in self._exporting and use.role != "definition":
             self._exporting.add((path, name))
             yield from self._names_given_by(path, name, symbols)
 
     def _names_given_by(self, path: str, name: str, symbols: Collection[SymbolKey]) -> Iterator[str]:
         """Yield the other names by which a file exports a name, or by which other files import it from this file."""
-        exported = self._uses.exported_names(path, name)
+        exported = self.resolver.exported_names(path, name)
         yield from filter(None, exported)
         pending = [path] if "" in exported and _DEPENDENCIES_TASK in self._records.task_names else []
         known = {*pending}
@@ -349,7 +351,7 @@ class UseSearch:
             pending = []
             deferred = {edge.source for edges in importers.values() for edge in edges if edge.deferred}
             for source in sources:
-                names = self._uses.imported_names(source, symbols)
+                names = self.resolver.imported_names(source, symbols)
                 self.unbound += not names and source in deferred
                 yield from filter(None, names)
                 if "" in names:  # The file exports the symbol without a fixed name, too.
@@ -368,7 +370,7 @@ class UseSearch:
             self._progress(done, len(items))
             path = os.fsdecode(entry.path)
             self._items[path] = item
-            for use in self._uses.uses_in(path, name):
+            for use in self.resolver.uses_in(path, name):
                 self._seen[use.role][entry.path] += name == self._first_name
                 yield entry.path, use
 
@@ -399,12 +401,14 @@ class UseSearch:
                 self.question.note(f"{display_path(entry.path)} skipped: {error.message}")
             return None
 
-    def _read(self, path: str) -> tuple[bytes, Mapping[str, bytes]] | None:
+    def read(self, path: str) -> tuple[bytes, Mapping[str, bytes]] | None:
+        """Return the content and the contexts of a file, or None."""
         item = self._item(path)
         content = None if item is None else self._content(self._entry(item))
         return None if content is None or item is None else (content, self._records.plan.item_contexts(item))
 
-    def _links_of(self, path: str) -> list[Edge]:
+    def links_of(self, path: str) -> list[Edge]:
+        """Return the `depends` edges of a file."""
         item = self._item(path)
         if item is None or _DEPENDENCIES_TASK not in self._records.task_names:
             return []

@@ -417,3 +417,31 @@ def test_findings_that_settings_hide_are_shown_in_each_output(codebatch: Command
     assert hidden in summary.read_text()
     azure = CommandLine(codebatch.directory, {"TF_BUILD": "True"})
     assert azure("check", "main").lines[-1] == f"##vso[task.logissue type=warning;]{hidden}"
+
+
+def test_broken_import_is_shown_like_a_finding(codebatch: CommandLine) -> None:
+    """Its row, annotation and summary are those of a finding, with the line of the import."""
+    project = codebatch.directory / "p"
+    files = {b"a.py": b"def used():\n    return 1\n", b"b.py": b"from a import used\n\nprint(used())\n"}
+    make_repository(project, [(NOW, files), (NOW + 1, {**files, b"a.py": b"x = 1\n"})])
+    git(project, "reset", "-q", "--hard")
+    summary = codebatch.directory / "summary.md"
+    job = CommandLine(project, {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)})
+    job("run", ".", "-q")
+    check = ("check", "HEAD~1", "--fail-on", "unresolved-import")
+    message = "a.py no longer defines used; it was at a.py:1"
+    ended = job(*check, status=1)
+    assert ended.lines[0] == f"b.py:1:15: error unresolved-import {message} [codebatch] [new]"
+    assert [line.split() for line in ended.lines[1:3]] == [["1", "|", "from", "a", "import", "used"], ["|", "^^^^"]]
+    place = "file=b.py,line=1,endLine=1,col=15,endColumn=19,title=unresolved-import (codebatch)"
+    assert f"::error {place}::{message}" in ended.lines
+    assert "| `unresolved-import` | 1 | 0 | failed |" in summary.read_text()
+    assert "codebatch: ignore[unresolved-import] and the reason\n" in ended.notes
+    (row,) = job(*check, "--json", status=1).json["forbidden"]
+    assert (row["kind"], row["path"], row["line"], row["code"], row["state"]) == (
+        "diagnostic",
+        "b.py",
+        1,
+        "unresolved-import",
+        "new",
+    )

@@ -1,0 +1,132 @@
+"""Evidence that a name or a file which a change removed may still exist for the code that imports it.
+
+A file can define every word that occurs in it. It can define any name if it sets its names at run time, or if it
+exports all names of a file for which this is true.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from codebatch.model.record import Edge
+from codebatch.model.text.words import WordFinder
+from codebatch.operations.names.symbol_uses import UseSearch
+from codebatch.query.sources.records import BatchRecords
+
+PYTHON = (".py", ".pyi")
+SCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+_PACKAGE_FILE = re.compile(r"(.+)/(__init__\.pyi?|index\.\w+|mod\.rs)\Z")
+# Code that can define names which it does not contain.
+_DYNAMIC = {
+    ".py": re.compile(rb"__getattr__|__dict__|sys\.modules|\b(globals|locals|vars|setattr|exec|eval)\b|\blazy"),
+    ".rs": re.compile(rb"\b(include|paste|concat_idents)!"),
+    ".go": re.compile(rb'^import "C"', re.MULTILINE),
+    ".ts": re.compile(rb"\bexports\b|\bexport\s*="),
+}
+# Files that name the packages on which a project depends.
+_MANIFEST = re.compile(
+    r"(.*/)?(package\.json|go\.mod|pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|noxfile\.py|[\w-]*(requirements|"
+    r"constraints|deps|environment)[^/]*|requirements/[^/]*)\Z"
+)
+_STAR_EXPORT = re.compile(rb"\s*export\s*\*\s*from\b")
+
+
+def star_imports(search: UseSearch, path: str) -> Iterator[Edge]:
+    """Yield the imports of a file that make all names of another file available as its own."""
+    lines: Sequence[bytes] = ()
+    for edge in search.links_of(path):
+        if path.endswith(SCRIPT):
+            lines = lines or (search.read(path) or (b"", {}))[0].split(b"\n")
+            if edge.line <= len(lines) and _STAR_EXPORT.match(lines[edge.line - 1]):
+                yield edge
+        elif edge.imported.endswith("*"):
+            yield edge
+
+
+class PossibleDefinitions:
+    """The definitions and files that HEAD may have. Paths are text."""
+
+    def __init__(self, records: BatchRecords, search: UseSearch) -> None:
+        self._snapshot = records.snapshot
+        self._read_object = records.read_object
+        self._search = search
+
+    def has_definition(self, path: str, name: str) -> bool:
+        """Return whether a file may define a name, or export it from another file."""
+        files = [path]
+        for file in files:
+            content = (self._search.read(file) or (None, {}))[0]
+            ending = ".ts" if file.endswith(SCRIPT) else os.path.splitext(file)[1][:3]
+            dynamic = _DYNAMIC.get(ending)
+            if content is None or WordFinder((name,)).is_in(content) or (dynamic and dynamic.search(content)):
+                return True
+            if self._has_beginning(f"{os.path.dirname(file)}/{name}".lstrip("/"), "./"):
+                return True  # It is a module in a package.
+            for edge in star_imports(self._search, file):
+                if edge.resolution == "external":
+                    return True
+                files += [edge.target] * (edge.target not in files)
+        return False
+
+    def can_lead_elsewhere(self, path: str, edge: Edge, links: Sequence[Edge]) -> bool:
+        """Return whether an import of a file that HEAD lacks may lead to another file. `links` are all its edges."""
+        package = _PACKAGE_FILE.match(path)
+        stem = package[1] if package else os.path.splitext(path)[0].removesuffix(".d")
+        places = path.split("/")
+        above = ("/".join(places[:count]) for count in range(1, len(places)))
+        if self._has_beginning(stem, "./") or any(map(self.has_path, above)):
+            return True  # Another ending, a directory instead of the file, a link or a submodule.
+        for other in (edge, *(each for each in links if each.imported == edge.imported)):
+            if other.resolution != "external":
+                name = edge.imported.rpartition(".")[2]
+                is_package = other.target.endswith(("__init__.py", "__init__.pyi"))
+                if not is_package or other.target == path or self.has_definition(other.target, name):
+                    return True
+        return not self._is_own(path, edge)
+
+    def has_path(self, path: str) -> bool:
+        """Return whether HEAD has a file, a link or a submodule at a path."""
+        return self._snapshot.entry(os.fsencode(path)) is not None
+
+    def _is_own(self, path: str, edge: Edge) -> bool:
+        """Return whether no package outside of the project can have what was imported."""
+        imported = edge.imported
+        if path.endswith(".rs") or imported.startswith("."):
+            return True
+        if path.endswith(".java"):
+            return self._has_beginning(os.path.dirname(path), "/")
+        first = re.split(r"[./]", imported)[0]
+        if path.endswith(PYTHON):
+            places = path.split("/")
+            if first in places[:-1]:
+                return self._has_beginning("/".join(places[: places.index(first) + 1]), "/")
+            return first not in sys.stdlib_module_names and not self._is_required(re.sub("[_-]", "[-_.]", first))
+        parts = imported.split("/")
+        prefixes = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+        return not any(self._is_required(re.escape(each), r"""["']?\s*(v\d|=>|:)""") for each in prefixes)
+
+    def _is_required(self, pattern: str, end: str = "") -> bool:
+        return re.search(rf"(?i)(?<![\w-]){pattern}(?![\w-]){end}", self._manifests) is not None
+
+    @cached_property
+    def _manifests(self) -> str:
+        chosen = [entry for entry in self._snapshot.entries if _MANIFEST.match(os.fsdecode(entry.path))]
+        files = [self._read_object(entry) for entry in chosen if entry.kind == "file"]
+        return b"\n".join(files).decode("utf-8", "replace")
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return sorted(os.fsdecode(entry.path) for entry in self._snapshot.entries)
+
+    def _has_beginning(self, start: str, ends: str) -> bool:
+        """Return whether a path begins with a text and one of the characters after it."""
+        for end in ends:
+            index = bisect_left(self._paths, start + end)
+            if index < len(self._paths) and self._paths[index].startswith(start + end):
+                return True
+        return False
