@@ -203,7 +203,7 @@ def _pull_request(origin: Path, path: str, text: str) -> str:
 def test_pull_request_fails_only_for_findings_that_it_adds(runner: Runner) -> None:
     main = git(runner.origin, "rev-parse", "main")
     first = runner.job(main, "refs/heads/main", before=git(runner.origin, "rev-parse", "main~1"), depth="2")
-    skipped = ["Install", "Upload the part", "Report a failed upload"]
+    skipped = ["Install", "Upload the part", "Report a failed upload", "Remove old batches"]
     assert [name for name, outcome in first.items() if outcome == "skipped"] == skipped, runner.output
     assert "failure" not in first.values(), runner.output
 
@@ -298,6 +298,14 @@ def test_old_batches_are_not_cached(runner: Runner) -> None:
         git(runner.origin, "commit", "-qm", "m")
         runner.job(git(runner.origin, "rev-parse", "main"), "refs/heads/main", depth="9", keep="2")
     assert len([*(runner.caches[-1] / "batches").iterdir()]) == 2
+
+
+def test_base_of_the_request_stays_in_the_cache(runner: Runner) -> None:
+    """The clone does not have the base, and more jobs ran than batches are kept."""
+    runner.job(git(runner.origin, "rev-parse", "main"), "refs/heads/main", depth="2", **{"allow-no-base": "true"})
+    for number in range(5):
+        request = _pull_request(runner.origin, "c.py", f"x = {number}\n")
+        assert runner.job(request, "refs/pull/2/merge", "main")["Check"] == "success", runner.output
 
 
 def test_unknown_value_of_commands_is_refused(runner: Runner) -> None:
