@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -105,6 +106,7 @@ def write_reports(
 
     `incomplete` describes why the check is not complete, apart from HEAD, or is empty.
     """
+    checked.head.question.ignored_paths += tuple(os.fsencode(target.path) for target in targets)
     written: list[WrittenReport] = []
     failure: CodebatchError | None = None
     allowed = [_as_finding(change)._replace(is_allowed=True) for change in checked.allowed]

@@ -14,6 +14,8 @@ HELP_TOPICS = (
     "names",
     "findings",
     "ci",
+    "ci-services",
+    "ci-more",
     "machines",
     "engines",
     "work",
