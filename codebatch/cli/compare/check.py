@@ -211,7 +211,9 @@ def check(
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
     is_allowed = isinstance(checked.base, NotCompared) and checked.base.is_allowable and allow_no_base
-    written, failure = write_reports(checked, targets, _incomplete_text(checked), is_accepted=is_allowed)
+    completeness = checked.completeness.with_doubt(_incomplete_text(checked))
+    is_accepted = is_allowed and checked.completeness.is_complete
+    written, failure = write_reports(checked, targets, completeness, is_accepted=is_accepted)
     unlinted_files = count_unlinted_files(checked.head.question.records, execution.configuration.catalogue)
     status = _answer_check(context, checked, baseline, unlinted_files, written)
     # The default condition is named only if there are other conditions.
@@ -221,7 +223,8 @@ def check(
     advice = list(_advice(checked, words, baseline))
     for text in advice:
         context.note(text)
-    print_service_output(context, checked, advice, "warning" if is_allowed else "error")
+    kind = "warning" if is_accepted else "error"
+    print_service_output(context, checked, advice, completeness.missing_text, kind)
     if failure is not None:
         raise failure
     if not isinstance(checked.base, NotCompared) or is_allowed:

@@ -27,6 +27,7 @@ from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.export.export import make_report
 from codebatch.operations.gate.quality_gate import CheckResult
+from codebatch.query.completeness import Completeness
 from codebatch.system.files.files import RealFiles
 
 REPORT_FORMATS: tuple[ExportFormat, ...] = ("junit", "gitlab", "sarif", "checkstyle", "rdjson")
@@ -100,17 +101,16 @@ def resolve_reports(reports: Sequence[str], store_root: Path | None) -> list[Rep
 
 
 def write_reports(
-    checked: CheckResult, targets: Sequence[ReportTarget], incomplete: str, *, is_accepted: bool
+    checked: CheckResult, targets: Sequence[ReportTarget], completeness: Completeness, *, is_accepted: bool
 ) -> tuple[list[WrittenReport], CodebatchError | None]:
     """Write the reports of a check. Return those that were written, and the error of the first other one.
 
-    `incomplete` describes why the check is not complete, apart from HEAD, or is empty.
+    `completeness` is that of the check. `is_accepted` is set if the user accepts that the check is incomplete.
     """
     checked.head.question.ignored_paths += tuple(os.fsencode(target.path) for target in targets)
     written: list[WrittenReport] = []
     failure: CodebatchError | None = None
     allowed = [_as_finding(change)._replace(is_allowed=True) for change in checked.allowed]
-    completeness = checked.completeness.with_doubt("; ".join(filter(None, (checked.completeness.doubt, incomplete))))
     for target in targets:
         report = make_report(
             checked.head, target.form, [*violations(checked), *allowed], completeness, is_accepted=is_accepted

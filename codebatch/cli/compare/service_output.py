@@ -17,7 +17,6 @@ from codebatch.interchange.locations import path_text, printable_text
 from codebatch.interchange.summary import SUMMARY_BYTES_MAX, make_summary
 from codebatch.model.program_call import ProgramFailed
 from codebatch.model.text.quantities import count_text
-from codebatch.operations.gate.base_selection import NotCompared
 from codebatch.operations.gate.quality_gate import CheckResult
 from codebatch.system.processes.environment import program_directories
 from codebatch.system.processes.programs import run_with_input
@@ -28,31 +27,38 @@ _AGENT_SECONDS_MAX = 60.0
 _AGENT_BYTES_MAX = 1 << 20
 
 
-def print_service_output(context: CommandContext, checked: CheckResult, advice: Sequence[str], kind: str) -> None:
+def print_service_output(
+    context: CommandContext, checked: CheckResult, advice: Sequence[str], missing: str, kind: str
+) -> None:
     """Print the violations of a check as the CI service shows them: annotations and a summary.
 
-    `kind` is that of an annotation that nothing was compared: error or warning. With `--json`, annotations are printed
-    on standard error, because the services read both streams. The verdict of the check does not depend on them.
+    `missing` describes why the check is incomplete, or is empty; `kind` is that of its annotation: error or warning.
+    With `--json`, annotations are printed on standard error, because the services read both streams. The verdict of the
+    check does not depend on them.
     """
     found = list(violations(checked))
-    nothing = f"not compared: {checked.base.why}" if isinstance(checked.base, NotCompared) else ""
+    missing = f"incomplete: {missing}" if missing and checked.is_compared else missing
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        lines = [workflow_command(kind, nothing, {"title": TITLE})] * bool(nothing)
+        lines = [workflow_command(kind, missing, {"title": TITLE})] * bool(missing)
         lines += [workflow_command("warning", line, {"title": TITLE}) for line in settings_lines(checked)[1:]]
         lines += [annotation_command("error", finding) for finding in found[:ANNOTATIONS_MAX]]
         _print_annotations(context, lines, len(found) - ANNOTATIONS_MAX, f"GitHub shows at most {ANNOTATIONS_MAX}")
         if os.environ.get("GITHUB_STEP_SUMMARY"):
             try:
-                append_summary(context, Path(os.environ["GITHUB_STEP_SUMMARY"]), _summary(checked, found, advice))
+                append_summary(
+                    context, Path(os.environ["GITHUB_STEP_SUMMARY"]), _summary(checked, found, (missing, *advice))
+                )
             except OSError as error:
                 context.report(f"summary not written: {error.strerror}")
     elif os.environ.get("TF_BUILD") == "True":
-        lines = [issue_command(nothing, {"type": kind})] * bool(nothing)
+        lines = [issue_command(missing, {"type": kind})] * bool(missing)
         lines += [issue_command(line, {"type": "warning"}) for line in settings_lines(checked)[1:]]
         lines += map(_issue_line, found)
         _print_annotations(context, lines, len(found) - ISSUES_MAX, f"Azure Pipelines shows at most {ISSUES_MAX}")
     elif os.environ.get("BUILDKITE") == "true":
-        _annotate_build(context, _summary(checked, found, advice), "success" if checked.has_passed else kind)
+        _annotate_build(
+            context, _summary(checked, found, (missing, *advice)), "success" if checked.has_passed else kind
+        )
 
 
 def _print_annotations(context: CommandContext, lines: Sequence[str], hidden: int, limit: str) -> None:
@@ -109,17 +115,17 @@ def _annotate_build(context: CommandContext, summary: bytes, style: str) -> None
         context.report(f"annotation not added by {_BUILDKITE_AGENT}: {error}")
 
 
-def _summary(checked: CheckResult, found: Sequence[ExportedFinding], advice: Sequence[str]) -> bytes:
-    """Return the verdict of a check in Markdown, with a table of what violates a condition."""
+def _summary(checked: CheckResult, found: Sequence[ExportedFinding], notes: Sequence[str]) -> bytes:
+    """Return the verdict of a check in Markdown, with a table of what violates a condition. `notes` can be empty."""
     verdict = "passed" if checked.has_passed else "not passed"
-    head = [f"# {TITLE}: {verdict}", "", f"Base: {_code(checked.base.why)}", ""]
+    head = [f"# {TITLE}: {verdict}", "", *([f"Base: {_code(checked.base.why)}", ""] if checked.is_compared else ())]
     if checked.judged:
         head += ["| condition | value | limit | verdict |", "| --- | ---: | ---: | --- |"]
         head += [
             f"| {_code(row.condition)} | {'' if row.value is None else row.value} | {row.limit} | {row.verdict} |"
             for row in checked.judged
         ]
-    head += [line for text in (*settings_lines(checked), *advice) for line in ("", _code(text))]
+    head += [line for text in (*settings_lines(checked), *filter(None, notes)) for line in ("", _code(text))]
     text = "".join(f"{line}\n" for line in (*head, "")).encode()
     listed = ExportedFindings(findings=tuple(found), tools={}, incomplete="")
     return text + (make_summary(listed, SUMMARY_BYTES_MAX - len(text)) if found else b"")

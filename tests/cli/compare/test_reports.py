@@ -140,13 +140,26 @@ def test_report_of_an_incomplete_base_has_an_error(codebatch: CommandLine) -> No
     write(codebatch.directory / "a.py", "import os\n")
     snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
     base = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    write(codebatch.directory / "a.py", "import os, sys\n")
     codebatch("run", ".", "-q")
     codebatch("check", base, "--fail-on", "new", "--report", "junit=a.xml", status=3)
     assert _outcomes(codebatch.directory / "a.xml")["codebatch"] == ["error"]
+    reason = "incomplete: 2 changes cannot be judged, because the base has no result for the files"
+    github = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})("check", base, "--fail-on", "new", status=3)
+    assert github.lines[-1] == f"::error title=codebatch check::{reason}"
+    azure = CommandLine(codebatch.directory, {"TF_BUILD": "True"})("check", base, "--fail-on", "new", status=3)
+    assert azure.lines[-1] == f"##vso[task.logissue type=error;]{reason}"
     codebatch("baseline", "create", "known.jsonl", "-q")
-    row = json.loads((codebatch.directory / "known.jsonl").read_bytes())
+    row = json.loads((codebatch.directory / "known.jsonl").read_bytes().splitlines()[0])
     write(codebatch.directory / "known.jsonl", json.dumps({**row, "tool": "other"}) + "\n")
     codebatch("check", "--baseline", "known.jsonl", "--report", "junit=a.xml", status=3)
+    assert _outcomes(codebatch.directory / "a.xml")["codebatch"] == ["error"]
+
+
+def test_report_of_an_incomplete_batch_has_an_error_although_no_base_is_allowed(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import os\n")
+    codebatch("batch", "init", "--snapshot", codebatch("snapshot", ".", "--json").json["snapshot_id"])
+    codebatch("check", "--allow-no-base", "--report", "junit=a.xml", status=3)
     assert _outcomes(codebatch.directory / "a.xml")["codebatch"] == ["error"]
 
 
