@@ -6,6 +6,7 @@ cycle                         files in an import cycle that is new or has grown
 duplicate                     files with more duplicated lines
 unresolved-import             imports of names and files that the project no longer has
 broken-use                    uses of names that the project no longer has, through a module
+suppression-without-reason    suppression comments that have no reason
 gate-changed                  settings of the check that the change changes (evaluated by its caller)
 metric:NAME>N                 a value above N that is new or has increased
 metric:NAME+N                 a value that has increased by more than N
@@ -28,13 +29,14 @@ Verdict = Literal["passed", "failed"]
 SEVERITY_RAISED = "severity-raised"
 NO_CONDITION = "none"
 GATE_CHANGED = "gate-changed"
+UNEXPLAINED = "suppression-without-reason"
 UNRESOLVED_IMPORT = "unresolved-import"
 BROKEN_USE = "broken-use"
 REFERENCE_CONDITIONS = (UNRESOLVED_IMPORT, BROKEN_USE)
 _METRIC_BY_CONDITION = {"cycle": "cycle", "duplicate": "duplicated_lines"}
 CONDITION_FORMS = (
-    "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, *REFERENCE_CONDITIONS, GATE_CHANGED,
-    NO_CONDITION, "metric:NAME>N", "metric:NAME+N",
+    "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, *REFERENCE_CONDITIONS, UNEXPLAINED,
+    GATE_CHANGED, NO_CONDITION, "metric:NAME>N", "metric:NAME+N",
 )  # fmt: skip
 DEFAULT_CONDITION = "new-error"
 
@@ -102,6 +104,8 @@ def parse_condition(text: str) -> Condition:
         return Condition(text, "diagnostic", 0, True, _measure_new(severity))
     if text == SEVERITY_RAISED:
         return Condition(text, "diagnostic", 0, True, _measure_severity_raised)
+    if text == UNEXPLAINED:
+        return Condition(text, "diagnostic", 0, True, _measure_unexplained)
     if text == GATE_CHANGED:
         return Condition(text, "diagnostic", 0, True, lambda _: None)
     if text in REFERENCE_CONDITIONS:
@@ -184,6 +188,13 @@ def _measure_broken(code: str) -> Callable[[Change], int | None]:
 
 def _measure_severity_raised(change: Change) -> int | None:
     return 1 if change.state == "severity_raised" else None
+
+
+def _measure_unexplained(change: Change) -> int | None:
+    """Return 1 for a new finding of the rule of this name."""
+    if change.state != "new" or not isinstance(change.new, Diagnostic):
+        return None
+    return 1 if change.new.code == UNEXPLAINED else None
 
 
 def _measure_value(metric: str) -> Callable[[Change], int | None]:

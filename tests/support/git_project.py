@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -62,10 +63,12 @@ class Project:
         base: str | None = None,
         head: str | None = None,
         environment: Mapping[str, str] | None = None,
+        changed_lines: bool = False,
+        path: str = "",
+        today: date | None = None,
         **more: bool,
     ) -> CheckResult:
-        changed_lines = more.pop("changed_lines", False)
         execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as store:
-            checker = GateChecker(store, execution, Listener(), environment or {}, **more)
-            return checker.check(parse_conditions(conditions), base, head, changed_lines=changed_lines)
+            checker = GateChecker(store, execution, Listener(), environment or {}, today=today, **more)
+            return checker.check(parse_conditions(conditions), base, head, changed_lines=changed_lines, path=path)

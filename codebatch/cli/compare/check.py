@@ -79,6 +79,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `compared`: whether HEAD was compared with a base or a baseline.
     - `base_reason`: why this base was chosen, or why nothing was compared.
     - `counts`: the number of compared records in each state.
+    - `path`: the filter of `--path`, or empty. Changes of other files are neither judged nor counted.
     - `forbidden`: all changes that violate a condition, in the form of rows of `codebatch regressions`.
     - `allowed`: the first new findings that violate no condition. `allowed_count` is the number of all such findings.
     - `outside_change`: the number of regressions that were ignored because the change did not touch their lines.
@@ -103,6 +104,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     base_reason: str
     conditions: tuple[ConditionResult, ...]
     counts: dict[str, int]
+    path: str
     outside_change: int
     on_unchanged_lines: int
     not_judged: int
@@ -129,10 +131,12 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     "cycles that are new or have grown fail; with duplicate, files with more duplicated lines. metric:NAME>N fails if "
     "a value above N is new or has increased. metric:NAME+N fails if a value has increased by more than N. With "
     "unresolved-import, imports of names and files that the change removes fail; with broken-use, uses of such names "
-    "through a module. With gate-changed, settings that decide about findings fail if they differ from the base. With "
+    "through a module. With suppression-without-reason, new suppression comments without a reason fail, if the rule of "
+    "this name is on. With gate-changed, settings that decide about findings fail if they differ from the base. With "
     "none, nothing fails, and new findings are listed.",
 )
 @option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
+@common_option("path")
 @option(
     "--settings-from",
     type=click.Choice(("head", "base")),
@@ -177,6 +181,7 @@ def check(
     head: str | None,
     fail_on: tuple[str, ...],
     changed_lines: bool,
+    path: str,
     settings_from: str,
     baseline: Path | None,
     allow_no_base: bool,
@@ -201,11 +206,10 @@ def check(
     uses_base = settings_from == "base"
     checker = GateChecker(store, execution, RunListener(context), os.environ, allow_incomparable, uses_base)
     if baseline is None:
-        checked = checker.check(conditions, base, head, changed_lines=changed_lines)
-    elif changed_lines or uses_base or head is not None:
-        raise InvalidInput(
-            "--baseline replaces BASE and cannot be used with --changed-lines or --settings-from base, which need BASE"
-        )
+        checked = checker.check(conditions, base, head, changed_lines=changed_lines, path=path)
+    elif changed_lines or path or uses_base or head is not None:
+        options = "--changed-lines, --path or --settings-from base"
+        raise InvalidInput(f"--baseline replaces BASE and cannot be used with {options}, which need BASE")
     else:
         checked = checker.check_baseline(conditions, baseline, base)
     context.questions.append(checked.head.question)
@@ -220,6 +224,7 @@ def check(
     named = [condition.text for condition in conditions if fail_on]
     words = [word for text in named for word in ("--fail-on", text)]
     words += ["--changed-lines"] * changed_lines + ["--settings-from", "base"] * uses_base
+    words += ["--path", path] * bool(path)
     advice = list(_advice(checked, words, baseline))
     for text in advice:
         context.note(text)
@@ -271,6 +276,7 @@ def _answer_check(
         "base_reason": checked.base.why,
         "conditions": tuple(checked.judged),
         "counts": dict(checked.counts),
+        "path": checked.path,
         "outside_change": checked.outside_change,
         "on_unchanged_lines": checked.on_unchanged_lines,
         "not_judged": checked.not_judged,
@@ -309,7 +315,9 @@ def _answer_check(
 
 
 def _report_scope(context: CommandContext, checked: CheckResult, unlinted_files: dict[str, int]) -> None:
-    """Print what restricts the answer: changed settings, and languages without a linter."""
+    """Print what restricts the answer: a path, changed settings, and languages without a linter."""
+    if checked.path:
+        context.note(f"only changes of files with the path {checked.path!r} are judged")
     has_commit = isinstance(checked.base, ComparisonBase) and bool(checked.base.batch.about.commit)
     for line in settings_lines(checked):
         (context.report if has_commit else context.note)(line)
@@ -329,7 +337,7 @@ def _list_all_command(context: CommandContext, checked: CheckResult, baseline: P
     if checked.comparison is not None:
         count = sum(checked.counts.get(state, 0) for state in REGRESSION_STATES)
         limit = ("--limit", str(count)) if count > CHANGES_SHOWN else ()
-        words = ["regressions", *_comparison_words(checked.comparison), *limit]
+        words = ["regressions", *_comparison_words(checked.comparison, checked.path), *limit]
     elif baseline is not None and checked.is_compared:
         words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
     else:
@@ -337,11 +345,11 @@ def _list_all_command(context: CommandContext, checked: CheckResult, baseline: P
     return context.complete_hint(f": codebatch {shlex.join(words)}").removeprefix(": ")
 
 
-def _comparison_words(compared: Comparison) -> list[str]:
-    """Return the arguments of a command that compares the same batches and record types."""
+def _comparison_words(compared: Comparison, path: str) -> list[str]:
+    """Return the arguments of a command that compares the same batches, files and record types."""
     kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
     ids = (compared.old.question.batch.id, compared.new.question.batch.id)
-    return [*ids, *(kinds if len(kinds) > 2 else ())]
+    return [*ids, *(kinds if len(kinds) > 2 else ()), *["--path", path] * bool(path)]
 
 
 def _incomplete_text(checked: CheckResult) -> str:
@@ -380,7 +388,7 @@ def _check_lines(context: CommandContext, checked: CheckResult, command: str | N
     if checked.is_compared:
         yield from _count_texts(checked)
     if checked.comparison is not None and any(checked.counts.values()):
-        words = shlex.join(["diff", *_comparison_words(checked.comparison)])
+        words = shlex.join(["diff", *_comparison_words(checked.comparison, checked.path)])
         listing = context.complete_hint(f": codebatch {words}").removeprefix(": ")
         yield f"to list one state: {listing} --state {_example_state(checked)}"
 

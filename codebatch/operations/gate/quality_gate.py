@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from datetime import date
 from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,12 +30,10 @@ from codebatch.compare.conditions import (
     parse_condition,
 )
 from codebatch.compare.differences import Change
-from codebatch.compare.metrics import METRICS_OMITTED_IF_0
 from codebatch.compare.states import ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
-from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
@@ -45,23 +44,20 @@ from codebatch.operations.gate.base_settings import HiddenFindings, find_hidden
 from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
 from codebatch.operations.gate.changed_lines import ChangeFilter, touched_since
 from codebatch.operations.gate.changed_settings import changed_settings_of, with_settings
+from codebatch.operations.gate.condition_inputs import check_metric, require_reasons_rule
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
+from codebatch.operations.gate.suppressions import expired_suppressions, utc_today
 from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import locate_store
 from codebatch.operations.queries.tools import ToolTasks
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.query.answers.numbers import metric_task
-from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
 from codebatch.query.completeness import Completeness, check_kinds
 from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts, refuse_unknown
-from codebatch.query.missing_tasks import task_not_run_error
+from codebatch.query.filters.paths import PathFilter
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store_directory import StoreDir
-
-# Metrics that a batch may lack. Their value is then 0, because there are no import cycles or duplicates.
-_KNOWN_METRICS = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *METRICS_OMITTED_IF_0})
 
 
 class BaselineReference(NamedTuple):
@@ -93,6 +89,7 @@ class CheckResult(NamedTuple):
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. None if they are
       unknown.
     - `hidden`: the findings that these settings hide.
+    - `path`: the filter that selects the files whose changes were evaluated, or empty.
 
     If nothing was compared, `base` is the reason, and all members except `head` are empty.
     """
@@ -110,6 +107,7 @@ class CheckResult(NamedTuple):
     not_judged: int = 0
     changed_settings: tuple[str, ...] | None = ()
     hidden: HiddenFindings = HiddenFindings()
+    path: str = ""
 
     @property
     def is_compared(self) -> bool:
@@ -128,7 +126,7 @@ class GateChecker(NamedTuple):
 
     `environment` has the variables in which CI describes the build. With `allow_incomparable`, a base with other tasks
     is accepted if it cannot be analysed with the tasks of HEAD. With `uses_base_settings`, both batches are analysed
-    with the settings of the base.
+    with the settings of the base. `today` is by default the present day.
     """
 
     store: Store
@@ -137,6 +135,7 @@ class GateChecker(NamedTuple):
     environment: Mapping[str, str]
     allow_incomparable: bool = False
     uses_base_settings: bool = False
+    today: date | None = None
 
     def check(
         self,
@@ -145,9 +144,11 @@ class GateChecker(NamedTuple):
         head: str | None = None,
         *,
         changed_lines: bool = False,
+        path: str = "",
     ) -> CheckResult:
         """Compare HEAD with a base and evaluate conditions. If no base is given, one is chosen.
 
+        Only changes of files that the filter `path` selects are evaluated. Raises InvalidInput if it selects no file.
         Raises BatchIncomplete if the base has other tasks and cannot be analysed with the tasks of HEAD, or if no head
         is given and the latest run is restricted to paths and of another tree. Raises TaskNotRun if no task of HEAD can
         have findings. Raises InvalidInput, UnknownId, Stopped or StoreError.
@@ -158,7 +159,7 @@ class GateChecker(NamedTuple):
             return CheckResult(newer, nothing, None, (), (), (), {}, newer.completeness)
         check_kinds(lambda: newer.question.catalogue, newer.question.records, ("diagnostic",))
         for condition in conditions:
-            _check_metric(newer, condition.metric)
+            check_metric(newer, condition.metric)
         chosen_base = (
             self._find_named_base(base, batch, commit)
             if base is not None
@@ -178,13 +179,17 @@ class GateChecker(NamedTuple):
             chosen_base = ComparisonBase(base_batch, why, chosen_base.change_begins)
         else:
             chosen_base = self._rerun_base(store, batch, chosen_base)
-        kinds = dict.fromkeys(("diagnostic", *(parsed_condition.kind for parsed_condition in conditions)))
-        comparison = newer.compare(self.store.batch(chosen_base.batch.id, partial=True), kind=tuple(kinds))
+        older = self.store.batch(chosen_base.batch.id, partial=True)
+        comparison = _compare(older, newer, conditions, path)
         lines = ChangeFilter(
             comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
         )
+        require_reasons_rule(newer, conditions)
         broken = _find_broken(comparison, conditions)
-        changes = chain(filter(lines, comparison.differences()), (Change("new", None, each) for each in broken.found))
+        expired = expired_suppressions(newer, self.today or utc_today())
+        selected = PathFilter(path)
+        more = (each for each in (*broken.found, *expired) if selected.matches(each.path_bytes))
+        changes = chain(filter(lines, comparison.differences()), (Change("new", None, each) for each in more))
         judged, forbidden, allowed = evaluate_conditions(conditions, changes)
         return CheckResult(
             newer,
@@ -200,6 +205,7 @@ class GateChecker(NamedTuple):
             broken.not_judged + (0 if self.allow_incomparable else _count_not_judged(conditions, comparison)),
             None if changed.unknown_reason else changed.texts,
             hidden,
+            path,
         )
 
     def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> CheckResult:
@@ -225,7 +231,10 @@ class GateChecker(NamedTuple):
         if nothing := _find_nothing_read(newer):
             return CheckResult(newer, nothing, None, (), (), (), {}, newer.completeness)
         answer, difference = diff_baseline(newer, entries)
-        verdicts = evaluate_conditions(conditions, (Change("new", None, condition) for condition in difference.new))
+        require_reasons_rule(newer, conditions)
+        expired = expired_suppressions(newer, self.today or utc_today())
+        changes = (Change("new", None, finding) for finding in chain(difference.new, expired))
+        verdicts = evaluate_conditions(conditions, changes)
         known = len(answer.result.findings) - len(difference.new)
         counts: dict[ChangeState, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
         if difference.not_comparable:
@@ -330,6 +339,7 @@ def check(
     store: str | Path | None = None,
     fail_on: Sequence[str] = (),
     changed_lines: bool = False,
+    path: str = "",
     baseline: str | Path | None = None,
     settings_from: Literal["base", "head"] = "head",
     allow_incomparable: bool = False,
@@ -342,7 +352,8 @@ def check(
     If neither `base` nor `baseline` is given, the base is chosen as in `codebatch check`. If the base or HEAD is a
     commit without a batch, the commit is analysed first.
 
-    With `settings_from="base"`, both sides are analysed with the settings of the base.
+    `path` selects files, as in `Batch.compare`. With `settings_from="base"`, both sides are analysed with the settings
+    of the base.
 
     `project` is a directory of the project, by default the current directory. Settings, the default store and the
     default HEAD are those of the project.
@@ -360,8 +371,8 @@ def check(
     opened = Store(place.open(), listener.note)
     checker = GateChecker(opened, execution, listener, os.environ, allow_incomparable, settings_from == "base")
     if baseline is None:
-        return checker.check(conditions, base, head, changed_lines=changed_lines)
-    if base is not None or changed_lines or settings_from == "base":
+        return checker.check(conditions, base, head, changed_lines=changed_lines, path=path)
+    if base is not None or changed_lines or path or settings_from == "base":
         raise InvalidInput("`baseline` replaces the base batch and cannot be used with options of the base")
     return checker.check_baseline(conditions, path_argument(baseline), head)
 
@@ -370,6 +381,18 @@ def _with_lost_files(head: Completeness, comparison: Comparison, *, lacks_files:
     return msgspec.structs.replace(
         head, lost=head.lost + len(comparison.trees.lost), lacks_files=head.lacks_files or lacks_files
     )
+
+
+def _compare(older: Batch, newer: Batch, conditions: Sequence[Condition], path: str) -> Comparison:
+    """Compare the records that conditions need, in the files that a path selects.
+
+    Raises InvalidInput if the path selects no file.
+    """
+    kinds = dict.fromkeys(("diagnostic", *(condition.kind for condition in conditions)))
+    comparison = newer.compare(older, kind=tuple(kinds), path=path)
+    if path and (reasons := list(comparison.reasons_for_nothing())):
+        raise InvalidInput("; ".join(reasons))
+    return comparison
 
 
 def _find_broken(comparison: Comparison, conditions: Sequence[Condition]) -> BrokenReferences:
@@ -387,19 +410,6 @@ def _count_not_judged(conditions: Sequence[Condition], comparison: Comparison) -
         return 0
     changes = (change for change in comparison.differences({"not_comparable"}) if change.old is None)
     return len(evaluate_conditions(conditions, (change._replace(state="new") for change in changes)).forbidden)
-
-
-def _check_metric(batch: Batch, metric: str) -> None:
-    """Raise InvalidInput if a batch does not have a metric: a condition on the metric could never be violated."""
-    task = metric_task(metric)
-    if metric in _KNOWN_METRICS and task not in batch.question.records.task_names:
-        raise task_not_run_error(f"the batch has no metric {metric!r}: it did not run the task {task}", (task,))
-    if metric in ("", *_KNOWN_METRICS) or any(True for _ in batch.metrics(metric=metric, limit=1)):
-        return
-    known = [name for name, _ in batch.stats("metric", kind="metric").result.counts]
-    raise InvalidInput(
-        f"the batch has no metric {metric!r}", hint=did_you_mean_text(metric, sorted({*_KNOWN_METRICS, *known}))
-    )
 
 
 def parse_conditions(texts: Sequence[str]) -> list[Condition]:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from codebatch.model.record import Severity
 from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import TodoPolicy
+from codebatch_workers.lint.suppression_rules import SUPPRESSION_RULES
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from codebatch_workers.syntax.language.languages import TEMPLATE_LANGUAGES, has_grammar
 from codebatch_workers.syntax.source import SourceFile
@@ -273,6 +274,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
     _off_by_default("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
     _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment", todo_finder(TodoPolicy())),
     _off_by_default("trailing-whitespace", "hint", "trailing whitespace", _trailing_whitespace),
+    *SUPPRESSION_RULES,
 )
 
 

@@ -20,9 +20,13 @@ from codebatch_workers.syntax.comments import comment_predicate
 if TYPE_CHECKING:
     from codebatch_workers.syntax.source import SourceFile
 
-_SUPPRESSION_MARKER = b"codebatch: ignore"
+SUPPRESSION_MARKER = b"codebatch: ignore"
 _SUPPRESSION_COMMENT = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^][\n]*)\])?")
 _ALL_CODES = ("*",)
+# Rules about suppression comments. Otherwise a comment would suppress the finding about itself.
+_CODES_ABOUT_SUPPRESSIONS = frozenset(
+    {"suppression-comment", "suppression-date", "suppression-until", "suppression-without-reason"}
+)
 
 SuppressedCodes = tuple[str, ...]
 RecordT = TypeVar("RecordT", bound=Record)
@@ -36,7 +40,8 @@ class FileSuppressions(msgspec.Struct, frozen=True):
 
     def suppresses(self, line: int, code: str) -> bool:
         """Return whether a finding with this line and code is suppressed by a comment."""
-        return any(matches_any_pattern(code, codes) for codes in (*self.file, *self.lines.get(line, ())))
+        patterns = (*self.file, *self.lines.get(line, ()))
+        return code not in _CODES_ABOUT_SUPPRESSIONS and any(matches_any_pattern(code, codes) for codes in patterns)
 
 
 NO_SUPPRESSIONS = FileSuppressions()
@@ -45,7 +50,7 @@ NO_SUPPRESSIONS = FileSuppressions()
 def file_suppressions(file: SourceFile) -> FileSuppressions:
     """Return the suppressions in the comments of a file. The tree is needed only if the file contains the marker."""
     utf8 = file.utf8
-    if _SUPPRESSION_MARKER not in utf8 or file.file_class == "huge":
+    if SUPPRESSION_MARKER not in utf8 or file.file_class == "huge":
         return NO_SUPPRESSIONS
     result = FileSuppressions()
     is_comment = comment_predicate(file)
@@ -63,7 +68,7 @@ def file_suppressions(file: SourceFile) -> FileSuppressions:
 
 def may_have_suppressions(file: SourceFile) -> None:
     """Read the file's suppressions and cache them. This must be called while the tree of the file is in memory."""
-    if file.is_parsed and _SUPPRESSION_MARKER in file.utf8:
+    if file.is_parsed and SUPPRESSION_MARKER in file.utf8:
         file.derived_persistently(file_suppressions)
 
 

@@ -1,0 +1,45 @@
+"""Refusal of conditions that could never be violated, because HEAD lacks the metric or the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codebatch.compare.conditions import UNEXPLAINED, Condition
+from codebatch.compare.metrics import METRICS_OMITTED_IF_0
+from codebatch.compare.rules import LINT_TASK
+from codebatch.errors import InvalidInput
+from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.operations.api.batch import Batch
+from codebatch.plugins.worker_services import absence_services
+from codebatch.query.answers.numbers import metric_task
+from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
+from codebatch.query.missing_tasks import task_not_run_error
+
+# Metrics that a batch may lack. Their value is then 0, because there are no import cycles or duplicates.
+_KNOWN_METRICS = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *METRICS_OMITTED_IF_0})
+
+
+def check_metric(batch: Batch, metric: str) -> None:
+    """Raise InvalidInput if a batch does not have a metric: a condition on the metric could never be violated."""
+    task = metric_task(metric)
+    if metric in _KNOWN_METRICS and task not in batch.question.records.task_names:
+        raise task_not_run_error(f"the batch has no metric {metric!r}: it did not run the task {task}", (task,))
+    if metric in ("", *_KNOWN_METRICS) or any(True for _ in batch.metrics(metric=metric, limit=1)):
+        return
+    known = [name for name, _ in batch.stats("metric", kind="metric").result.counts]
+    raise InvalidInput(
+        f"the batch has no metric {metric!r}", hint=did_you_mean_text(metric, sorted({*_KNOWN_METRICS, *known}))
+    )
+
+
+def require_reasons_rule(head: Batch, conditions: Sequence[Condition]) -> None:
+    """Raise InvalidInput if a condition demands reasons of suppressions, but the rule that finds them is off."""
+    if all(condition.text != UNEXPLAINED for condition in conditions):
+        return
+    settings = next((task.config for task in head.question.records.plan.tasks if task.name == LINT_TASK), None)
+    is_off = None if settings is None else absence_services().rule_switch(settings)
+    if is_off is None or is_off(b"a", "codebatch", UNEXPLAINED):
+        raise InvalidInput(
+            f"--fail-on {UNEXPLAINED} needs the rule of this name, which is off in batch {head.id}",
+            hint=f'turn it on, and run codebatch again: [tasks.lint] on = ["{UNEXPLAINED}"]',
+        )

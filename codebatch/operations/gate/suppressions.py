@@ -1,0 +1,29 @@
+"""Suppression comments whose date has passed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timezone
+
+import msgspec
+
+from codebatch.model.record import Diagnostic
+from codebatch.operations.api.batch import Batch
+
+_UNTIL_RULE = "suppression-until"
+_UNTIL = re.compile(r" until (\d{4}-\d\d-\d\d): ")
+
+
+def utc_today() -> date:
+    """Return the present day in UTC."""
+    return datetime.now(timezone.utc).date()
+
+
+def expired_suppressions(head: Batch, today: date) -> Iterator[Diagnostic]:
+    """Yield the suppressions whose last day is before `today`, each as a new error. Raises StoreError."""
+    for finding in head.diagnostics(code=_UNTIL_RULE):
+        until = _UNTIL.search(finding.message)
+        if until is not None and date.fromisoformat(until[1]) < today:
+            message = f"expired suppression: {finding.message}"
+            yield msgspec.structs.replace(finding, severity="error", message=message)
