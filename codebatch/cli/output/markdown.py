@@ -15,6 +15,7 @@ HELP_TOPICS = (
     "findings",
     "ci",
     "ci-services",
+    "policies",
     "ci-more",
     "machines",
     "engines",
