@@ -40,6 +40,16 @@ class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
         if not 1 <= self.files_min <= self.files_average <= self.files_max or self.bytes_max < 1:
             raise ValueError("a shard rule needs 1 <= files_min <= files_average <= files_max and bytes_max >= 1")
 
+    def for_parts(self, files: int) -> ShardRule:
+        """Return a rule that divides `files` files into 32 shards or more, so that parts get equal work.
+
+        The rule is the same on all machines and for all numbers of parts. A rule that a user has set stays.
+        """
+        average = 1 << max(4, (files // 64).bit_length() - 1)
+        if self != ShardRule() or average >= self.files_average:
+            return self
+        return ShardRule(files_average=average, files_min=average // 4, files_max=3 * average)
+
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
     """A shard: the items [start, end) of the snapshot, with `bytes` of content. It is never empty."""

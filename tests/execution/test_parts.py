@@ -239,3 +239,23 @@ def test_failures_are_reported_even_if_notes_are_not(tree: Path, tmp_path: Path)
     assert answer.stdout.decode().splitlines()[0] == str(path)
     assert b"part 1/1: 14 files, 84 results, " in answer.stdout
     assert "1 of 84 results failed; see: codebatch errors --batch batch-" in answer.stderr
+
+
+def test_parts_of_a_small_project_are_balanced_and_join_a_store_with_a_plain_run(tmp_path: Path) -> None:
+    """The plain run has two shards, so its batch cannot take the parts. Its results are reused nevertheless."""
+    names = [f"d{number % 7}/m{number}.py" for number in range(300)]
+    tree = make_tree(tmp_path / "tree", names, "pipeline = 'parse'\n")
+    stores = [tmp_path / f"store{number}" for number in range(4)]
+    ask_in(tree, "run", ".", "--store", str(stores[0]))
+    digest = decode_answer(ask_in(tree, "status", "--store", str(stores[0])))["result_digest"]
+    answers = [answer_of_part(tree, f"{number}/4", store, tmp_path) for number, store in enumerate(stores, 1)]
+    assert min(answer["files"] for answer in answers) > 0.5 * max(answer["files"] for answer in answers)
+    assert answers[0]["executed"] == 0
+    paths = [answer["file"] for answer in answers]
+    for store in (stores[0], tmp_path / "joined"):
+        assert decode_answer(ask_in(tree, "join", "--missing", *paths, ".", "--store", str(store)))["parts"] == []
+        joined = decode_answer(ask_in(tree, "join", "--strict", *paths, ".", "--store", str(store)))
+        assert joined["executed"] == 0
+        assert decode_answer(ask_in(tree, "status", "--store", str(store)))["result_digest"] == digest
+        again = decode_answer(ask_in(tree, "run", ".", "--store", str(store)))
+        assert (again["batch_id"], again["executed"]) == (joined["batch_id"], 0)

@@ -110,3 +110,15 @@ def test_item_path_is_relative_to_its_shard_and_a_project_task_has_a_dot() -> No
     items = [_item("a.py"), _item("b.py"), _item("c.py")]
     assert work_item_path(Shard(id=ShardId("0" * 8), start=1, end=3, bytes=0), 1, items) == b"c.py"
     assert work_item_path(ProjectWork("layers"), 0, items) == b"."
+
+
+@pytest.mark.parametrize(
+    ("files", "average"), [(0, 16), (676, 16), (2048, 32), (9000, 128), (16384, 256), (10**6, 256)]
+)
+def test_parts_have_smaller_shards_in_small_projects(files: int, average: int) -> None:
+    assert ShardRule().for_parts(files).files_average == average
+
+
+def test_configured_shards_are_also_those_of_parts() -> None:
+    rule = ShardRule(files_average=100)
+    assert rule.for_parts(10) is rule

@@ -56,6 +56,7 @@ def join(
     with IndexHelpers() as helpers:
         with store.writing() as lock:
             frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
+            planner = planner.for_parts()
             check_parts(parts, _planned_target(planner))
             refuse_object_tasks(planner.tasks, planner.catalogue)
             if is_strict:
@@ -108,6 +109,7 @@ def list_missing_parts(
     parts = read_parts(files, listener.note)
     with open_or_temporary_store(request.place) as store, store.writing():
         frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
+        planner = planner.for_parts()
         check_parts(parts, _planned_target(planner))
         return find_missing_parts(parts, planner.plan(), frozen.snapshot)
 
@@ -127,7 +129,8 @@ def commit_parts(batch: BatchDir, parts: Sequence[PartFile], listener: Listener)
             listener.phase("joining", number, len(parts), "parts")
             if any(sizes.get(shard.id) != len(shard.files) for shard in part.header.shards):
                 raise InvalidInput(
-                    f"the part {str(part.path)!r} has other shards", hint="use the same [shard] settings for all parts"
+                    f"the part {str(part.path)!r} has other shards",
+                    hint="use the same [shard] settings and codebatch for all parts, and no --batch of a run",
                 )
             try:
                 results += external.commit([iter_part_outcomes(part)])

@@ -83,7 +83,7 @@ def run_part(
     with store.writing() as lock:
         frozen, planner = request.freeze(store, listener, allow_empty=allow_empty)
         refuse_object_tasks(planner.tasks, planner.catalogue)
-        batch, is_new = planner.find_or_make_batch(forces_new=forces_rerun, reuses=execution.reuses)
+        batch, is_new = planner.for_parts().find_or_make_batch(forces_new=forces_rerun, reuses=execution.reuses)
         state = read_current_state(batch)
         listener.chosen(batch, "new" if is_new else existing_batch_action(state))
         run = _PartRun(RepairSession(execution, store, lock, listener), batch, batch.plan(), choice, frozen.snapshot)

@@ -6,6 +6,7 @@ import os
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.coordinator.analysis.planning import (
     check_overrides,
@@ -65,7 +66,10 @@ def decide_match(match: PlanMatch) -> MatchDecision:
 
 
 class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of a plan. Its digest is computed from these inputs, before the plan itself is created."""
+    """The inputs of a plan. Its digest is computed from these inputs, before the plan itself is created.
+
+    If `is_for_parts` is set, only batches with this shard rule are used, because part files contain whole shards.
+    """
 
     store: StoreDir
     frozen: ProjectSnapshot
@@ -75,6 +79,11 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
     catalogue: TaskCatalogue
     note: NoteCallback
     commit: str = ""
+    is_for_parts: bool = False
+
+    def for_parts(self) -> BatchPlanner:
+        """Return a planner for `run --part` and `join`."""
+        return replace(self, shard_rule=self.shard_rule.for_parts(self.frozen.files), is_for_parts=True)
 
     @property
     def digest(self) -> Digest:
@@ -159,6 +168,8 @@ class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
             if latest is not None and not answers:
                 continue
             try:
+                if self.is_for_parts and batch.plan().shard_rule != self.shard_rule:
+                    continue
                 match = self._match_batch(batch, answers=answers)
             except (StoreError, UnknownId) as error:
                 note(f"{batch.id} skipped: {error.message}")
