@@ -33,6 +33,7 @@ from codebatch.cli.framework.answer_printing import emit_document, report_missin
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, table_lines, with_common_options
+from codebatch.cli.output.terminal import printable_line
 from codebatch.cli.output.widths import terminal_width
 from codebatch.cli.run.run import RunListener
 from codebatch.compare.conditions import CONDITION_FORMS, DEFAULT_CONDITION, ConditionResult
@@ -227,7 +228,7 @@ def check(
     words += ["--path", path] * bool(path)
     advice = list(_advice(checked, words, baseline))
     for text in advice:
-        context.note(text)
+        context.relay(printable_line(text))  # It is for another machine, which does not have the store of this one.
     kind = "warning" if is_accepted else "error"
     print_service_output(context, checked, advice, completeness.missing_text, kind)
     if failure is not None:

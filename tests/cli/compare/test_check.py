@@ -366,6 +366,8 @@ def test_failed_check_shows_lines_and_how_to_repeat_it_in_each_service(codebatch
     ]
     repeat = f"codebatch run . && codebatch check {base[:12]} --fail-on new --fail-on 'metric:complexity>1'"
     assert f"to repeat this on your machine: {repeat}\n" in ended.notes
+    store = ("--store", str(project / ".codebatch"))
+    assert f"to repeat this on your machine: {repeat}\n" in github("check", base, *conditions, *store, status=1).notes
     text = summary.read_text()
     assert text.startswith("# earlier\n# codebatch check: not passed\n")
     assert all(part in text for part in ("| `new` | 1 | 0 | failed |", repeat, "| a\\.py\\:2 | error | PLW0133 |"))
