@@ -213,7 +213,24 @@ def list_commit_batches(store: StoreDir, head: BatchDir, commit: str) -> list[Ba
         and has_clean_scope(batch.about, head.about)
         and have_same_patterns(store, batch, head)
         and have_same_submodules(store, batch, head)
+        and not (batch.about.for_comparison and _lacks_files(store, batch, head))
     ]
+
+
+def _lacks_files(store: StoreDir, batch: BatchDir, head: BatchDir) -> bool:
+    """Return whether a batch lacks files that its commit and `head` have, because it was made with other patterns.
+
+    All findings in these files would be new.
+    """
+    repository_and_directory = find_source_repository(head.about.sources)
+    own, other = ({entry.path for entry in load_batch_snapshot(store, each).entries} for each in (batch, head))
+    if repository_and_directory is None or other <= own:
+        return False
+    try:
+        listed = Repository(*repository_and_directory).query("ls-tree", "-r", "-z", "--name-only", batch.about.commit)
+    except GitError:
+        return False
+    return not (other - own).isdisjoint(listed.split(b"\0"))
 
 
 def have_same_patterns(store: StoreDir, batch: BatchDir, head: BatchDir) -> bool:

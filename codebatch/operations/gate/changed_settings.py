@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -26,6 +26,8 @@ from codebatch.system.files.regular_files import read_regular
 _SETTINGS_FILE = b"codebatch.toml"
 _PYPROJECT = b"pyproject.toml"
 _OTHER_FILES = frozenset({b".codebatchignore", b".gitattributes"})
+_RUFF_FILES = (b"ruff.toml", b".ruff.toml")
+_RUFF = "tool.ruff"
 # All other settings decide how the work is done, and not what is found.
 _DECIDING_KEYS = frozenset(
     {"exclude", "file_seconds_max", "include", "memory_mb_max", "pipeline", "pipelines", "project_seconds_max", "tasks"}
@@ -85,13 +87,14 @@ def _find_changed_settings(head: BatchDir, base_commit: str) -> ChangedSettings:
     paths = changed_paths(repository, base_commit, commit)
     changed: dict[bytes, str] = {}
     programs = list[str]()
-    named = _NamedFiles([_read_settings(repository, commit, name) for name in (_SETTINGS_FILE, _PYPROJECT)])
+    root_files = (_SETTINGS_FILE, _PYPROJECT, *_RUFF_FILES)
+    named = _NamedFiles([_read_settings(repository, commit, name) for name in root_files])
     for path in paths:
         name = path.rpartition(b"/")[2]
         if name in (_SETTINGS_FILE, _PYPROJECT):
             sides = [_read_settings(repository, at, path) for at in (base_commit, commit)]
             named.add(sides)
-            if keys := _changed_keys(*sides):
+            if keys := _changed_keys(_DECIDING_KEYS | ({_RUFF} if named.uses_ruff else set()), *sides):
                 changed[path] = f"{display_path(path)}: {', '.join(sorted(keys))}"
     linked = {os.path.realpath(os.path.join(repository.directory, name)) for name in (_SETTINGS_FILE, _PYPROJECT)}
     for path in paths:
@@ -125,15 +128,21 @@ def _read_settings(repository: Repository, commit: str | None, path: bytes) -> _
         return None
     tool = document.get("tool") if path.endswith(_PYPROJECT) else {"codebatch": document}
     own = tool.get("codebatch") if isinstance(tool, dict) else None
-    return own if isinstance(own, dict) else {}
+    ruff = {_RUFF: tool["ruff"]} if path.endswith(_PYPROJECT) and isinstance(tool, dict) and "ruff" in tool else {}
+    return (own if isinstance(own, dict) else {}) | ruff
 
 
 class _NamedFiles:
-    """The files that settings name and that decide about findings: configuration files, programs and custom tasks."""
+    """The files that settings name and that decide about findings: configuration files, programs and custom tasks.
+
+    `uses_ruff` is set if lint uses the project's configuration of ruff.
+    """
 
     def __init__(self, tables: Iterable[_Settings | None]) -> None:
         self._patterns = set[str]()
         self._paths = set[str]()
+        self._extended = set[bytes]()
+        self.uses_ruff = False
         self.add(tables)
 
     def add(self, tables: Iterable[_Settings | None]) -> None:
@@ -143,6 +152,10 @@ class _NamedFiles:
             key = name.rpartition(".")[2]
             if key == "config_files":
                 self._patterns.update(texts)
+            elif name == "tasks.lint.ruff.config" and value == "project":
+                self.uses_ruff = True
+            elif key == "extend":  # A file with settings of ruff extends another file.
+                self._extended.update(os.path.normpath(text).encode() for text in texts)
             elif key in ("command", "files", "python"):  # `tools/own.py:task` names a function in a file.
                 self._paths.update(os.path.normpath(part) for text in texts for part in (text, text.rpartition(":")[0]))
 
@@ -152,17 +165,18 @@ class _NamedFiles:
 
     def selects(self, path: bytes) -> bool:
         """Return whether a file configures a program."""
-        return bool(self._selected.selects(path))
+        is_of_ruff = path.rpartition(b"/")[2] in _RUFF_FILES or path in self._extended
+        return bool(self._selected.selects(path)) or (is_of_ruff and self.uses_ruff)
 
     def executes(self, path: bytes) -> bool:
         """Return whether a file is a program, or an argument or input of one."""
         return os.fsdecode(path) in self._paths
 
 
-def _changed_keys(old: _Settings | None, new: _Settings | None) -> set[str]:
+def _changed_keys(keys: Collection[str], old: _Settings | None, new: _Settings | None) -> set[str]:
     if old is None or new is None:
         return {"cannot be read"}
-    before, after = (dict(_flat({name: table[name] for name in table.keys() & _DECIDING_KEYS})) for table in (old, new))
+    before, after = (dict(_flat({name: table[name] for name in table.keys() & keys})) for table in (old, new))
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
 

@@ -44,6 +44,12 @@ CHANGES: dict[str, tuple[dict[str, bytes], dict[str, bytes], int, int]] = {
     ),
     "new rule": ({}, {"codebatch.toml": RULE}, 0, 0),
     "renamed rule": ({"codebatch.toml": RULE}, {"codebatch.toml": RULE.replace(b"no-is", b"is-no")}, 0, 0),
+    "configuration of ruff": (
+        {"codebatch.toml": b'[tasks.lint.ruff]\nconfig = "project"\n'},
+        {"pyproject.toml": b"[tool.ruff.lint]\nignore = ['F821']\n"},
+        2,
+        0,
+    ),
     "configuration of a linter": (_LINTER, {"cfg/rules.txt": b"one\n"}, 2, 0),
 }
 
@@ -171,3 +177,19 @@ def test_unknown_settings_are_not_reported_as_unchanged(project: Project, monkey
     for conditions, uses_base_settings in ((("gate-changed",), False), ((), True)):
         with pytest.raises(BatchIncomplete, match="cannot tell which settings"):
             project.check(*conditions, base=base.id, uses_base_settings=uses_base_settings)
+
+
+def test_base_that_was_made_with_patterns_of_another_branch_is_not_reused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, all findings in the files that the other branch excludes would be new."""
+    project = _project(tmp_path, {})
+    monkeypatch.chdir(project.tree)
+    git(project.tree, "checkout", "-qb", "one")
+    project.commit({"codebatch.toml": b'exclude = ["src/"]\n', "c.py": b"x = 1\n"})
+    project.run()
+    project.check(base="main")
+    git(project.tree, "checkout", "-qb", "two", "main")
+    project.commit({"c.py": b"x = 1\n"})
+    project.run()
+    assert project.check("new", base="main").has_passed

@@ -11,6 +11,7 @@ from tests.support.git_project import Project
 pytestmark = pytest.mark.slow
 
 _LINTER = b'[tasks.l]\ncommand = ["true", "{file}"]\nmatch = ["*.py"]\nrecords = "gcc"\nconfig_files = ["cfg/*.ini"]\n'
+_RUFF = b'[tasks.lint.ruff]\nconfig = "project"\n'
 _OWN = b"def task(file):\n    return []\n"
 
 # The files before and after the change, and what is reported.
@@ -56,6 +57,21 @@ CHANGES: dict[str, tuple[dict[str, bytes], dict[str, bytes], tuple[str, ...]]] =
         },
         {"words.txt": b"b"},
         ("words.txt",),
+    ),
+    "configuration of ruff": (
+        {"codebatch.toml": _RUFF, "ruff.toml": b'extend = "./base.toml"\n', "base.toml": b"", "pyproject.toml": b""},
+        {
+            "base.toml": b"[lint]\nignore = ['F821']\n",
+            "b/.ruff.toml": b"[lint]\n",
+            "c/ruff.toml": b"",
+            "pyproject.toml": b"[tool.ruff.lint]\nselect = ['F']\n[project]\nname = 'n'\n",
+        },
+        ("b/.ruff.toml", "base.toml", "c/ruff.toml", "pyproject.toml: tool.ruff.lint.select"),
+    ),
+    "configuration of ruff that lint does not use": (
+        {},
+        {"ruff.toml": b"[lint]\n", "pyproject.toml": b"[tool.ruff.lint]\nselect = ['F']\n"},
+        (),
     ),
     "unreadable": ({"codebatch.toml": b"exclude = [\n"}, {"codebatch.toml": b""}, ("codebatch.toml: cannot be read",)),
     "other settings": (
