@@ -76,6 +76,9 @@ class ProjectUses(Protocol):
         The name is empty if importing files choose it: the default export, or the value of the module.
         """
 
+    def can_define(self, path: str, name: str) -> bool:
+        """Return whether a file binds a name at its outermost level or exports it, or whether this is unknown."""
+
     def imported_names(self, path: str, symbols: Collection[tuple[str, str]]) -> list[str]:
         """Return the names by which a file imports or exports one of some symbols of other files.
 

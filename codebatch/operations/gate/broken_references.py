@@ -18,7 +18,7 @@ from codebatch.compare.batches import differing_records
 from codebatch.compare.conditions import BROKEN_USE, UNRESOLVED_IMPORT, BrokenReference, BrokenReferences
 from codebatch.model.analysis.uses import UNKNOWN, Definition, NameUse
 from codebatch.model.entry import display_path
-from codebatch.model.record import Edge, File, Symbol
+from codebatch.model.record import Edge, Symbol
 from codebatch.model.text.words import WordFinder
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.gate.possible_definitions import PYTHON, SCRIPT, PossibleDefinitions, star_imports
@@ -26,7 +26,6 @@ from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.plugins.worker_services import absence_services
 from codebatch.query.answers.dependencies import BatchImports, FileImport
 from codebatch.query.completeness import tasks_completeness
-from codebatch.query.fields import JsonRecord, as_typed_record
 
 _JUDGED = (*PYTHON, *SCRIPT, ".go", ".java", ".rs")
 _JUDGED_CLASSES = frozenset({"text", "test", "example", "migration"})
@@ -49,7 +48,7 @@ def find_broken_references(comparison: Comparison, codes: Collection[str]) -> Br
     search = _BrokenSearch(comparison)
     unique = {(each.path, each.line, each.message): each for each in search.iter_broken() if each.code in codes}
     remaining = [each for each in unique.values() if not search.is_suppressed(str(each.path), each.line, each.code)]
-    found = [each for each in remaining if search.is_parsed(str(each.path))]
+    found = [each for each in remaining if search.possible.is_parsed(str(each.path))]
     comparison.trees.lost.update(("new", path) for path in search.new.missing)
     found.sort(key=lambda each: (each.path_bytes, each.line, each.column))
     base = tasks_completeness(old, old.plan.needed_for("dependencies"))
@@ -64,7 +63,7 @@ class _BrokenSearch:
         self._trees = comparison.trees
         self._old, self.new = UseSearch(comparison.old.question), UseSearch(comparison.new.question)
         self._imports = BatchImports(comparison.old.question.records)
-        self._possible = PossibleDefinitions(self._trees.new, self.new)
+        self.possible = PossibleDefinitions(self._trees.new, self.new)
 
     def iter_broken(self) -> Iterator[BrokenReference]:
         """Yield the broken references, some of them repeatedly."""
@@ -76,16 +75,11 @@ class _BrokenSearch:
             providers = self._providers(path)
             for source in sorted({edge.source for each in providers for edge in self._importers(each)}):
                 current = os.fsdecode(self._trees.new_path(os.fsencode(source)) or b"")
-                file = self._file(current)
+                file = self.possible.file(current)
                 if file is not None and file.class_ in _JUDGED_CLASSES and current.endswith(_JUDGED):
-                    if not self._possible.has_path(path):
+                    if not self.possible.has_path(path):
                         yield from self._find_missing_file(path, source, current)
                     yield from self._find_missing_names(providers, source, current, names)
-
-    def is_parsed(self, path: str) -> bool:
-        """Return whether HEAD could parse a file completely."""
-        file = self._file(path)
-        return file is not None and file.parse == "ok"
 
     def is_suppressed(self, path: str, line: int, code: str) -> bool:
         """Return whether a comment of codebatch accepts a broken reference."""
@@ -93,17 +87,12 @@ class _BrokenSearch:
         suppressed = absence_services().are_suppressed
         return b"codebatch:" in content and suppressed(os.fsencode(path), content, contexts, [(line, code)])[0]
 
-    def _lost_names(self) -> Mapping[str, Mapping[str, Symbol]]:
+    def _lost_names(self) -> Mapping[str, Sequence[str]]:
         """Return the changed files with the names that only the base defines or imports at their outermost level."""
         old, new = differing_records(self._trees.old, self._trees.new, "symbols", Symbol)
-        lost: dict[str, Mapping[str, Symbol]] = {}
+        lost: dict[str, Sequence[str]] = {}
         for path in sorted({*old, *self._trees.differing_files[0]}):
-            kept = {each.name for each in new.get(path, ())}
-            names = {
-                each.name: each
-                for each in old.get(path, ())
-                if each.qualified == each.name and each.name not in kept and each.symbol_type != "parameter"
-            }
+            names = sorted(_outermost(old.get(path, ())) - _outermost(new.get(path, ())))
             is_gone = self._trees.new.snapshot.entry(path) is None
             if os.fsdecode(path).endswith(_JUDGED) and (names or is_gone):
                 lost[os.fsdecode(path)] = names
@@ -132,7 +121,7 @@ class _BrokenSearch:
         moved = self._trees.new_path(os.fsencode(path))
         change = f"was moved to {display_path(moved)}" if moved is not None else "was removed"
         for edge in self._imports_in(current, imported, links):
-            if self._possible.can_lead_elsewhere(path, edge, links):
+            if self.possible.can_lead_elsewhere(path, edge, links):
                 continue
             name = re.split(r"[./:]", edge.imported)[-1]
             uses = self.new.resolver.uses_in(current, name) if name.isidentifier() else ()
@@ -144,7 +133,7 @@ class _BrokenSearch:
     def _imports_in(self, path: str, imported: Collection[str], links: Sequence[Edge]) -> Iterator[Edge]:
         """Yield the links of some imports in a file of HEAD. Python names from one file in one line share a link."""
         yield from (edge for edge in links if edge.imported in imported)
-        for record in self._records(path, "symbols") if path.endswith(PYTHON) else ():
+        for record in self.possible.records_of(path, "symbols") if path.endswith(PYTHON) else ():
             target, line = str(record.get("target")), record.get("line")
             if target in imported and all((edge.imported, edge.line) != (target, line) for edge in links):
                 module = target.rpartition(".")[0]
@@ -154,7 +143,7 @@ class _BrokenSearch:
                     yield msgspec.structs.replace(shared, imported=target)
 
     def _find_missing_names(
-        self, providers: Sequence[str], source: str, current: str, names: Mapping[str, Symbol]
+        self, providers: Sequence[str], source: str, current: str, names: Sequence[str]
     ) -> Iterator[BrokenReference]:
         """Yield the imports and uses of names that no file defines any more to which they lead."""
         content = (self.new.read(current) or (b"", {}))[0]
@@ -176,15 +165,20 @@ class _BrokenSearch:
                 targets = self._targets(current, None if is_use else use.line)
                 own = sorted(each for each in targets if each in files or _is_in_package(each, providers[0]))
                 needed = own if is_use else targets
-                if own and not any(self._possible.has_definition(each, name) for each in needed):
+                if own and not any(self.possible.has_definition(each, name) for each in needed):
                     message = f"{own[0]} no longer defines {name}; it was at {was.path}:{was.line}"
                     yield _make(BROKEN_USE if is_use else UNRESOLVED_IMPORT, current, use, message)
 
     def _targets(self, path: str, line: int | None) -> set[str]:
-        """Return the files to which the imports of a file lead, or only the last import that begins before a line."""
+        """Return the files to which the imports of a file lead, or only the import of a name at a line.
+
+        The line of an import is that of its module, which a script names last.
+        """
         links = [edge for edge in self.new.links_of(path) if not edge.implicit]
         if line is not None:
-            start = max((edge.line for edge in links if edge.line <= line), default=0)
+            is_last = path.endswith(SCRIPT)
+            lines = [edge.line for edge in links if (edge.line >= line if is_last else edge.line <= line)]
+            start = min(lines, default=0) if is_last else max(lines, default=0)
             links = [edge for edge in links if edge.line == start]
         return {edge.target for edge in links if edge.resolution != "external"}
 
@@ -203,15 +197,9 @@ class _BrokenSearch:
                     return True
         return False
 
-    def _file(self, path: str) -> File | None:
-        """Return the record of a file of HEAD, or None."""
-        records = (record for record in self._records(path, "parse") if record["kind"] == "file")
-        return next((as_typed_record(record, File) for record in records), None)
 
-    def _records(self, path: str, task: str) -> Sequence[JsonRecord]:
-        records = self._trees.new
-        item = records.find_items([os.fsencode(path)]).get(os.fsencode(path))
-        return () if item is None else records.item_records(task, item) or ()
+def _outermost(symbols: Iterable[Symbol]) -> set[str]:
+    return {each.name for each in symbols if each.qualified == each.name and each.symbol_type != "parameter"}
 
 
 def _certain_uses(uses: Iterable[NameUse]) -> Mapping[tuple[str, str], Definition]:

@@ -1,7 +1,7 @@
 """Evidence that a name or a file which a change removed may still exist for the code that imports it.
 
-A file can define every word that occurs in it. It can define any name if it sets its names at run time, or if it
-exports all names of a file for which this is true.
+A file can define a name that occurs in it, unless all occurrences only use the name. It can define any name if it sets
+its names at run time, or if it exports all names of a file for which this is true.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from codebatch.model.record import Edge
+from codebatch.model.record import Edge, File
 from codebatch.model.text.words import WordFinder
 from codebatch.operations.names.symbol_uses import UseSearch
+from codebatch.query.fields import JsonRecord, as_typed_record
 from codebatch.query.sources.records import BatchRecords
 
 PYTHON = (".py", ".pyi")
@@ -23,7 +24,12 @@ SCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _PACKAGE_FILE = re.compile(r"(.+)/(__init__\.pyi?|index\.\w+|mod\.rs)\Z")
 # Code that can define names which it does not contain.
 _DYNAMIC = {
-    ".py": re.compile(rb"__getattr__|__dict__|sys\.modules|\b(globals|locals|vars|setattr|exec|eval)\b|\blazy"),
+    ".py": re.compile(
+        rb"^def\s+__getattr__|\bdef\s+__getattr__\((?!\s*(self|cls)\b)|\b__getattr__\s*([,=]|$)|import.*\b__getattr__"
+        rb"|(?<![.\w])((globals|locals|exec)\s*\(|vars\(\))|\b(__import__|import_module)\b"
+        rb"|\bsys\.modules\b(?!\[[\"']|\.get\([\"'])",
+        re.MULTILINE,
+    ),
     ".rs": re.compile(rb"\b(include|paste|concat_idents)!"),
     ".go": re.compile(rb'^import "C"', re.MULTILINE),
     ".ts": re.compile(rb"\bexports\b|\bexport\s*="),
@@ -52,8 +58,8 @@ class PossibleDefinitions:
     """The definitions and files that HEAD may have. Paths are text."""
 
     def __init__(self, records: BatchRecords, search: UseSearch) -> None:
+        self._records = records
         self._snapshot = records.snapshot
-        self._read_object = records.read_object
         self._search = search
 
     def has_definition(self, path: str, name: str) -> bool:
@@ -63,7 +69,7 @@ class PossibleDefinitions:
             content = (self._search.read(file) or (None, {}))[0]
             ending = ".ts" if file.endswith(SCRIPT) else os.path.splitext(file)[1][:3]
             dynamic = _DYNAMIC.get(ending)
-            if content is None or WordFinder((name,)).is_in(content) or (dynamic and dynamic.search(content)):
+            if content is None or (dynamic and dynamic.search(content)) or self._may_bind(file, name, content):
                 return True
             if self._has_beginning(f"{os.path.dirname(file)}/{name}".lstrip("/"), "./"):
                 return True  # It is a module in a package.
@@ -72,6 +78,27 @@ class PossibleDefinitions:
                     return True
                 files += [edge.target] * (edge.target not in files)
         return False
+
+    def _may_bind(self, path: str, name: str, content: bytes) -> bool:
+        """Return whether an occurrence of a name in a file may define it for other files."""
+        if not WordFinder((name,)).is_in(content):
+            return False
+        return not self.is_parsed(path) or self._search.resolver.can_define(path, name)
+
+    def is_parsed(self, path: str) -> bool:
+        """Return whether HEAD could parse a file completely."""
+        file = self.file(path)
+        return file is not None and file.parse == "ok"
+
+    def file(self, path: str) -> File | None:
+        """Return the record of a file, or None."""
+        records = (record for record in self.records_of(path, "parse") if record["kind"] == "file")
+        return next((as_typed_record(record, File) for record in records), None)
+
+    def records_of(self, path: str, task: str) -> Sequence[JsonRecord]:
+        """Return the records of a task about a file, or none."""
+        item = self._records.find_items([os.fsencode(path)]).get(os.fsencode(path))
+        return () if item is None else self._records.item_records(task, item) or ()
 
     def can_lead_elsewhere(self, path: str, edge: Edge, links: Sequence[Edge]) -> bool:
         """Return whether an import of a file that HEAD lacks may lead to another file. `links` are all its edges."""
@@ -116,7 +143,7 @@ class PossibleDefinitions:
     @cached_property
     def _manifests(self) -> str:
         chosen = [entry for entry in self._snapshot.entries if _MANIFEST.match(os.fsdecode(entry.path))]
-        files = [self._read_object(entry) for entry in chosen if entry.kind == "file"]
+        files = [self._records.read_object(entry) for entry in chosen if entry.kind == "file"]
         return b"\n".join(files).decode("utf-8", "replace")
 
     @cached_property

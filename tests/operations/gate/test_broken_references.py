@@ -49,6 +49,26 @@ CASES: dict[str, tuple[Files, Files, Rows]] = {
             ("b.py", 1, "unresolved-import", "a.py no longer defines C; it was at a.py:5"),
         ),
     ),
+    "name that is only used or mentioned": (
+        {"a.py": _A, "b.py": _B},
+        {
+            "a.py": b"""\
+# used
+class C:
+    used = 1
+
+    def f(self, x):
+        "Replaced used()."
+        used = self.used + x.used
+        return used
+
+    def __getattr__(self, name):
+        return sys.modules["__main__"]
+"""
+        },
+        (_GONE,),
+    ),
+    "still used in the file": ({"a.py": _A, "b.py": _B}, {"a.py": _WITHOUT + b"print(used(), used)\n"}, (_GONE,)),
     "moved line of the importer": (
         {"a.py": _A, "b.py": _B},
         {"a.py": _WITHOUT, "b.py": b"import os\n\n" + _B},
@@ -117,6 +137,20 @@ CASES: dict[str, tuple[Files, Files, Rows]] = {
             ("d.ts", 2, "broken-use", _TS_GONE),
         ),
     ),
+    "script in several lines": (
+        {
+            "a.ts": _TS,
+            "c.ts": _TS.replace(b"used", b"kept"),
+            "b.ts": b'import {\n  kept,\n} from "./c";\nimport {\n  used,\n} from "./a";\nused(kept);\n',
+        },
+        {"a.ts": _TS_WITHOUT},
+        (("b.ts", 5, "unresolved-import", _TS_GONE),),
+    ),
+    "member of the same name": (
+        {"a.ts": _TS, "b.ts": b'import { used } from "./a";\nused();\n'},
+        {"a.ts": b"export class C {\n  used() {}\n}\nconst o = { used: 1 };\n"},
+        (("b.ts", 1, "unresolved-import", _TS_GONE),),
+    ),
     "index file": (
         {"p/index.ts": b'export * from "./a";\n', "p/a.ts": _TS, "b.ts": b'import { used } from "./p";\nused();\n'},
         {"p/a.ts": _TS_WITHOUT},
@@ -168,6 +202,12 @@ CASES: dict[str, tuple[Files, Files, Rows]] = {
     "other definition": (
         {"a.py": _A, "b.py": _B},
         {"a.py": b"def f():\n    global used\n    used = 1\n\n\nf()\n"},
+        (),
+    ),
+    "bound by a statement": ({"a.py": _A, "b.py": _B}, {"a.py": b"for x, used in y:\n    pass\n"}, ()),
+    "exported under the name": (
+        {"a.ts": _TS, "b.ts": b'import { used } from "./a";\nused();\n'},
+        {"a.ts": b"const other = f();\nexport { other as used };\n"},
         (),
     ),
     "in a string": ({"a.py": _A, "b.py": _B}, {"a.py": b'for n in ["used"]:\n    globals()[n] = 1\n'}, ()),

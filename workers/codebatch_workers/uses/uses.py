@@ -112,6 +112,14 @@ class SnapshotUses:
         exported = [export.name for export in exports if name in (export.local, export.member)]
         return [_chosen_name(other) for other in exported if other not in (name, ALL_NAMES)]
 
+    def can_define(self, path: str, name: str) -> bool:
+        """Return whether a file binds a name at its outermost level or exports it, or whether this is unknown."""
+        facts = self._facts_of(path)
+        if facts is None or facts.language == "go":
+            return facts is None or name in facts.symbols
+        scopes = facts.bindings.scopes if facts.bindings is not None else ()
+        return not scopes or name.encode() in scopes[0].names or any(each.name == name for each in facts.exports)
+
     def imported_names(self, path: str, symbols: Collection[tuple[str, str]]) -> list[str]:
         """Return the names by which a file imports or exports one of some symbols of other files.
 
