@@ -30,6 +30,8 @@ SEVERITY_RAISED = "severity-raised"
 NO_CONDITION = "none"
 GATE_CHANGED = "gate-changed"
 UNEXPLAINED = "suppression-without-reason"
+EXPIRING = "suppression-until"
+"""The rule that finds suppressions with a date. `check` judges them by their date instead of by their severity."""
 UNRESOLVED_IMPORT = "unresolved-import"
 BROKEN_USE = "broken-use"
 REFERENCE_CONDITIONS = (UNRESOLVED_IMPORT, BROKEN_USE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from codebatch.compare.conditions import EXPIRING
 from codebatch.compare.differences import Change
 from codebatch.compare.matching.lines import NO_LINE
 from codebatch.compare.states import REGRESSION_STATES
@@ -68,6 +69,8 @@ class ChangeFilter:
     def __call__(self, change: Change) -> bool:
         if change.state not in REGRESSION_STATES or not isinstance(change.new, Diagnostic):
             return True
+        if change.new.code == EXPIRING:
+            return False
         if self._touched is not None and not self._touched.has(change.new):
             self.not_of_change += 1
             return False

@@ -1,4 +1,4 @@
-"""Refusal of conditions that could never be violated, because HEAD lacks the metric or the rule."""
+"""The comparison that conditions need, and refusal of those that HEAD cannot violate: it lacks a metric or a rule."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codebatch.compare.rules import LINT_TASK
 from codebatch.errors import InvalidInput
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.api.batch import Batch
+from codebatch.operations.comparison.comparison import Comparison
 from codebatch.plugins.worker_services import absence_services
 from codebatch.query.answers.numbers import metric_task
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
@@ -43,3 +44,15 @@ def require_reasons_rule(head: Batch, conditions: Sequence[Condition]) -> None:
             f"--fail-on {UNEXPLAINED} needs the rule of this name, which is off in batch {head.id}",
             hint=f'turn it on, and run codebatch again: [tasks.lint] on = ["{UNEXPLAINED}"]',
         )
+
+
+def compare_for_conditions(older: Batch, newer: Batch, conditions: Sequence[Condition], path: str) -> Comparison:
+    """Compare the records that conditions need, in the files that a path selects.
+
+    Raises InvalidInput if the path selects no file.
+    """
+    kinds = dict.fromkeys(("diagnostic", *(condition.kind for condition in conditions)))
+    comparison = newer.compare(older, kind=tuple(kinds), path=path)
+    if path and (reasons := list(comparison.reasons_for_nothing())):
+        raise InvalidInput("; ".join(reasons))
+    return comparison

@@ -19,6 +19,7 @@ import msgspec
 from codebatch.compare.conditions import (
     CONDITION_FORMS,
     DEFAULT_CONDITION,
+    EXPIRING,
     GATE_CHANGED,
     NO_CONDITION,
     REFERENCE_CONDITIONS,
@@ -44,7 +45,7 @@ from codebatch.operations.gate.base_settings import HiddenFindings, find_hidden
 from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
 from codebatch.operations.gate.changed_lines import ChangeFilter, touched_since
 from codebatch.operations.gate.changed_settings import changed_settings_of, with_settings
-from codebatch.operations.gate.condition_inputs import check_metric, require_reasons_rule
+from codebatch.operations.gate.condition_inputs import check_metric, compare_for_conditions, require_reasons_rule
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.gate.suppressions import expired_suppressions, utc_today
 from codebatch.operations.history.checkouts import find_commit
@@ -180,7 +181,7 @@ class GateChecker(NamedTuple):
         else:
             chosen_base = self._rerun_base(store, batch, chosen_base)
         older = self.store.batch(chosen_base.batch.id, partial=True)
-        comparison = _compare(older, newer, conditions, path)
+        comparison = compare_for_conditions(older, newer, conditions, path)
         lines = ChangeFilter(
             comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
         )
@@ -233,7 +234,8 @@ class GateChecker(NamedTuple):
         answer, difference = diff_baseline(newer, entries)
         require_reasons_rule(newer, conditions)
         expired = expired_suppressions(newer, self.today or utc_today())
-        changes = (Change("new", None, finding) for finding in chain(difference.new, expired))
+        new = (finding for finding in difference.new if finding.code != EXPIRING)
+        changes = (Change("new", None, finding) for finding in chain(new, expired))
         verdicts = evaluate_conditions(conditions, changes)
         known = len(answer.result.findings) - len(difference.new)
         counts: dict[ChangeState, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
@@ -381,18 +383,6 @@ def _with_lost_files(head: Completeness, comparison: Comparison, *, lacks_files:
     return msgspec.structs.replace(
         head, lost=head.lost + len(comparison.trees.lost), lacks_files=head.lacks_files or lacks_files
     )
-
-
-def _compare(older: Batch, newer: Batch, conditions: Sequence[Condition], path: str) -> Comparison:
-    """Compare the records that conditions need, in the files that a path selects.
-
-    Raises InvalidInput if the path selects no file.
-    """
-    kinds = dict.fromkeys(("diagnostic", *(condition.kind for condition in conditions)))
-    comparison = newer.compare(older, kind=tuple(kinds), path=path)
-    if path and (reasons := list(comparison.reasons_for_nothing())):
-        raise InvalidInput("; ".join(reasons))
-    return comparison
 
 
 def _find_broken(comparison: Comparison, conditions: Sequence[Condition]) -> BrokenReferences:

@@ -8,10 +8,10 @@ from datetime import date, datetime, timezone
 
 import msgspec
 
+from codebatch.compare.conditions import EXPIRING
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch
 
-_UNTIL_RULE = "suppression-until"
 _UNTIL = re.compile(r" until (\d{4}-\d\d-\d\d): ")
 
 
@@ -22,7 +22,7 @@ def utc_today() -> date:
 
 def expired_suppressions(head: Batch, today: date) -> Iterator[Diagnostic]:
     """Yield the suppressions whose last day is before `today`, each as a new error. Raises StoreError."""
-    for finding in head.diagnostics(code=_UNTIL_RULE):
+    for finding in head.diagnostics(code=EXPIRING):
         until = _UNTIL.search(finding.message)
         if until is not None and date.fromisoformat(until[1]) < today:
             message = f"expired suppression: {finding.message}"

@@ -447,3 +447,20 @@ def test_broken_import_is_shown_like_a_finding(codebatch: CommandLine) -> None:
         "unresolved-import",
         "new",
     )
+
+
+def test_check_of_a_path_names_it_and_gives_no_advice_that_cannot_help(codebatch: CommandLine) -> None:
+    """No comment suppresses a finding about a suppression."""
+    write(codebatch.directory / "codebatch.toml", '[tasks.lint]\non = ["suppression-without-reason"]\n')
+    write(codebatch.directory / "src/a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    write(codebatch.directory / "src/a.py", "import os  # noqa\n")
+    codebatch("run", ".", "-q")
+    ended = codebatch("check", "--fail-on", "suppression-without-reason", "--path", "/src/", status=1)
+    assert ended.lines[0].startswith("src/a.py:1:14: warning suppression-without-reason ")
+    assert "only changes of files with the path '/src/' are judged" in ended.notes
+    assert "to accept a finding" not in ended.notes
+    answer = codebatch("check", "--fail-on", "new", "--path", "/src/", "--json", status=1).json
+    assert (answer["path"], " --path /src/" in answer["list_command"]) == ("/src/", True)
+    error = codebatch("check", "--path", "/no/", "--json", status=2).error
+    assert error["message"] == "no analysed file matches the path '/no/'"
