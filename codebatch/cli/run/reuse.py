@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -19,7 +19,6 @@ from codebatch.cli.framework.percentages import parse_percentage
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.run.run import RunListener
 from codebatch.errors import BatchIncomplete, InvalidInput
-from codebatch.model.analysis.cache_misses import FieldDifference
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path, path_from_fields
 from codebatch.model.text.quantities import count_text
@@ -32,26 +31,16 @@ from codebatch.store.results.untrusted import UntrustedKey, trust_key
 _DIGEST_DIGITS_SHOWN = 12
 _DIFFERENCES_SHOWN_MAX = 20
 _BATCH_REFERENCE = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
-_FIELD_NAMES = {
-    "object": "content",
-    "executable": "executable bit",
-    "config": "configuration",
-    "tree": "the set of files",
-    "paths": "the paths",
-    "shards": "other shards",
-    "path": "new file",
-    "task": "task not in the base",
+_CAUSE_TEXTS = {
+    "implementation": "implementation (codebatch, the code of the task, or for a linter of [tasks]: "
+    "its settings, the whole output of `version`, files of the project in `lock` and `command`)",
     "program": "the content of the program, or of another file outside of the project that its command names:",
-    "needs": "the cache key of",
-    "result": "no result in the base",
-    "base": "the base is",
-    "bases": "no older batch to reuse from",
-    "reuse": "reuse is off for this task",
+    "needed_task": "the cache key of",
+    "no_result": "no result in the older batch:",
     "outside_key": "the older result depends on inputs not covered by the cache key:",
+    "damaged": "the older result is damaged",
     "untrusted": "found nondeterministic by verify,",
-    "round": "retried after a failure",
-    "not_taken": "the inputs are the same, but no result was reused: the cache was not searched, or had no result yet",
-    "unknown": "reused inputs have changed; which files changed is unknown",
+    "unknown": "unknown: no difference from an older batch that can be read explains it",
 }
 
 
@@ -92,7 +81,7 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
     """Explain cache misses.
 
     Shows why results of BATCH, by default the latest, were not reused from earlier batches, for all files or for FILE.
-    The inputs of BATCH are compared with the inputs of the most similar earlier batch.
+    Each result has one reason: the first input that differs from the most similar earlier batch.
 
     A single argument is a FILE, unless it starts with `batch-` or is `latest`, `latest~N` or `@NAME`.
     """
@@ -105,11 +94,6 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
     answer, completeness = explain_misses(store, batch, catalogue, path=path, task=task, note=context.note)
     report_missing_results(context, store, batch, completeness)
     context.print(answer, _miss_lines(answer))
-    for name in _changed_implementations(answer, catalogue.commands):
-        context.note(
-            f"the implementation of {name} covers its settings in [tasks.{name}], the whole output of `version`, "
-            "files of the project in `lock` and `command`, and codebatch"
-        )
     return completeness_exit_status(completeness)
 
 
@@ -195,36 +179,25 @@ def _trust_key(context: CommandContext, key: str) -> int:
     return 0
 
 
-def _changed_implementations(answer: MissesAnswer, names: Collection[str]) -> list[str]:
-    """Return the tasks in `names` that were executed because their implementation has changed."""
-    return [
-        task.task
-        for task in answer.tasks
-        if task.task in names
-        and any(difference.field == "implementation" for reason in task.reasons for difference in reason.differences)
-    ]
-
-
 def _miss_lines(answer: MissesAnswer) -> Iterator[str]:
     for task in answer.tasks:
         yield f"{task.task}: {task.executed:,} executed, {task.reused:,} reused"
         for reason in task.reasons:
-            differences = "; ".join(map(_difference_text, reason.differences))
             against = f" ({reason.base})" if reason.base else ""
-            yield f"  {reason.count:,}: {differences}{against}{_first_paths_text(reason)}"
+            yield f"  {reason.count:,}: {_reason_text(reason)}{against}{_first_paths_text(reason)}"
 
 
-def _difference_text(difference: FieldDifference) -> str:
-    words = [_FIELD_NAMES.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
-    if difference.new is not None:
-        words.append(f"{_short_value(difference.old)} -> {_short_value(difference.new)}")
-    elif difference.old is not None:
-        words.append(f"{_short_value(difference.old)} -> -" if difference.name else difference.old)
+def _reason_text(reason: MissReason) -> str:
+    words = [_CAUSE_TEXTS.get(reason.cause, reason.cause.replace("_", " ")), *([reason.name] if reason.name else [])]
+    if reason.old is not None or reason.new is not None:
+        old, new = (
+            "-" if value is None else value[:_DIGEST_DIGITS_SHOWN] if DIGEST_PATTERN.match(value) else value
+            for value in (reason.old, reason.new)
+        )
+        words.append(old if old == new else f"{old} -> {new}")
+    if reason.others:
+        words.append(f"and {reason.others:,} more")
     return " ".join(words)
-
-
-def _short_value(value: str | None) -> str:
-    return "-" if value is None else value[:_DIGEST_DIGITS_SHOWN] if DIGEST_PATTERN.match(value) else value
 
 
 def _first_paths_text(reason: MissReason) -> str:

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import NamedTuple
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidInput, StoreError, UnknownId
-from codebatch.model.analysis.cache_misses import (
-    FieldDifference,
-    FieldDifferences,
-    fewest_differences,
-    item_differences,
-    program_difference,
-    project_differences,
-    task_differences,
-    uncovered_input_difference,
-    without_item_values,
-)
-from codebatch.model.analysis.result_key import PlanItems, result_key, same_items
+from codebatch.model.analysis.result_key import PlanItems, result_key
 from codebatch.model.digest import Digest
-from codebatch.model.entry import path_row
+from codebatch.model.entry import display_path, path_row
 from codebatch.model.outcome import HolderId, TaskOutcome
-from codebatch.model.plan import PlannedTask, visible_contexts
+from codebatch.model.plan import Plan, PlannedTask, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard
+from codebatch.model.task import JsonValue
 from codebatch.operations import NoteCallback
 from codebatch.operations.queries.batch_query import find_item
 from codebatch.plugins.catalogue import TaskCatalogue
@@ -36,27 +26,64 @@ from codebatch.scheduling.analysis.chains import ChainLink
 from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
-from codebatch.store.results.bases import ReuseBase, open_base
+from codebatch.store.results.bases import open_base
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.results.untrusted import untrusted_keys
 
 _PATHS_SHOWN_MAX = 3
+VALUE_CHARACTERS_MAX = 200
+"""Maximum length of a displayed value in characters. Longer values are truncated and end with `…`."""
+
+MissCause = Literal[
+    "no_older_batch",
+    "reuse_off",
+    "retry",
+    "unknown",
+    "new_file",
+    "new_task",
+    "version",
+    "setting",
+    "tool",
+    "program",
+    "implementation",
+    "needed_task",
+    "files",
+    "paths",
+    "content",
+    "mode",
+    "context",
+    "no_result",
+    "outside_key",
+    "damaged",
+    "untrusted",
+]
+"""Causes of a miss, in the order in which they are looked for: the later the cause, the more similar the base."""
+
+_CAUSES: tuple[MissCause, ...] = get_args(MissCause)
+
+TaskInputs = dict[tuple[MissCause, str], str | None]
+"""The values of the inputs of a task as text, by cause and name, in the order of the comparison."""
 
 
 class MissReason(msgspec.Struct, frozen=True, kw_only=True):
-    """A reason why `count` results were executed instead of reused.
+    """The reason why `count` results were executed instead of reused: the first input that differs from the base.
 
-    - `paths`: the first files with such results.
+    - `name`: the name of this input, such as the setting `table.key`, a tool, a context or a task, or a description.
+    - `old`, `new`: its values as text in the base and in the batch, or null if missing. Values of files are not given.
+    - `others`: the number of other inputs with the same cause that differ, such as settings.
     - `base`: the older batch that was compared, or empty if there is none.
-    - `differences`: the inputs that differ. The values of inputs that differ per file are given only if a single FILE
-      was requested.
+    - `paths`: the first files with such results.
     """
 
-    base: str
-    differences: FieldDifferences
-    count: int
+    cause: MissCause
+    name: str = ""
+    old: str | None = None
+    new: str | None = None
+    others: int = 0
+    base: str = ""
+    count: int = 0
     paths: tuple[dict[str, str], ...] = ()
 
 
@@ -113,138 +140,146 @@ def explain_misses(
             )
         chosen_tasks = file_tasks
     explainer = _MissExplainer(records, catalogue)
-    misses_by_task = []
-    for planned in records.plan.tasks:
-        if planned.name in chosen_tasks:
-            task_misses = (
-                explainer.explain_project(planned)
-                if planned.scope == "project"
-                else explainer.explain_files(planned, item)
-            )
-            misses_by_task.append(task_misses)
     batch_completeness = tasks_completeness(records, chosen_tasks, reports_failures=True)
     answer = MissesAnswer(
         batch_id=batch.id,
         complete=batch_completeness.is_complete,
         percent=batch_completeness.percent,
         bases=batch.about.bases,
-        tasks=tuple(misses_by_task),
+        tasks=tuple(explainer.explain(planned, item) for planned in records.plan.tasks if planned.name in chosen_tasks),
     )
     return answer, batch_completeness
+
+
+def task_inputs(plan: Plan, programs: Mapping[str, Digest], name: str) -> TaskInputs:
+    """Return the inputs of a task that are equal for all files, or no inputs if the plan does not have the task."""
+    tasks = {task.name: task for task in plan.tasks}
+    if name not in tasks:
+        return {}
+    task = tasks[name]
+    inputs: TaskInputs = {
+        ("version", ""): task.version,
+        **{("setting", key): value for key, value in _flatten(task.config)},
+        **{("tool", tool): version for tool, version in task.tools.items()},
+        ("program", ""): programs.get(name),
+        ("implementation", ""): task.implementation_digest,
+    }
+    if task.scope == "project":
+        inputs |= {("needed_task", need): tasks[need].key for need in task.needs}
+        inputs["files", ""] = plan.snapshot_digest
+        inputs["paths", ""] = ", ".join(map(display_path, plan.paths))
+    return inputs
+
+
+def first_difference(old: TaskInputs, new: TaskInputs) -> MissReason | None:
+    """Return the first input of a task that differs from an older batch, or None. `old` is empty without this task."""
+    if not old:
+        return MissReason(cause="new_task")
+    differing = [key for key in new | old if old.get(key) != new.get(key)]
+    if not differing:
+        return None
+    cause, name = key = differing[0]
+    others = sum(other == cause for other, _ in differing) - 1
+    return MissReason(cause=cause, name=name, old=_cut_value(old.get(key)), new=_cut_value(new.get(key)), others=others)
+
+
+def item_difference(
+    new: PlanItems, item: int, old: PlanItems, place: int, contexts: Iterable[str]
+) -> MissReason | None:
+    """Return the first difference between an item and the item with the same path in an older plan.
+
+    `item` is the index of the item in the new plan, `place` in the old plan. Of the contexts, only `contexts` count.
+    """
+    new_entry, old_entry = new.entries[item], old.entries[place]
+    if new_entry != old_entry:
+        return MissReason(cause="mode" if new_entry.object == old_entry.object else "content")
+    differing = (name for name in sorted(contexts) if _context(new, name, item) != _context(old, name, place))
+    name = next(differing, None)
+    return None if name is None else MissReason(cause="context", name=name)
 
 
 class _ComparedBase:
     """A base of the batch that could be opened, with its plan and items."""
 
-    def __init__(self, batch_id: str, base: ReuseBase) -> None:
-        """Read the plan and items of a base. Raises StoreError."""
-        self.id = batch_id
-        self.base = base
-        self.tasks = {task.name: task for task in base.plan.tasks}
-        self.items = base.items()
+    def __init__(self, store: StoreDir, batch_id: str) -> None:
+        """Read the plan and items of a base. Raises UnknownId or StoreError."""
+        self.results = open_base(store, batch_id)
+        self.items = self.results.items()
+        self.places = {entry.path: place for place, entry in enumerate(self.items.entries)}
 
-    def task_differences(self, task: PlannedTask, programs: Mapping[str, Digest]) -> FieldDifferences:
-        """Return the inputs of a task that differ from those of the base. `programs` are those of the new batch."""
-        if task.name not in self.tasks:
-            return (FieldDifference(field="task"),)
-        return (
-            *task_differences(task, self.tasks[task.name]),
-            *program_difference(task.name, programs, self.base.programs),
-        )
+    def find_item_miss(self, task: str, place: int) -> MissReason | None:
+        """Return why the result of an item cannot be reused, or None if it can. Raises StoreError."""
+        results = self.results.results_at(task, place)
+        if results is None:
+            return MissReason(cause="no_result", name=self.results.item_state(task, place) or "not run")
+        if results.uncovered_inputs:
+            return MissReason(cause="outside_key", name=results.uncovered_inputs)
+        self.results.read_lines(task, place, place + 1)
+        return None
 
-    @cached_property
-    def item_places(self) -> dict[bytes, int]:
-        return {entry.path: place for place, entry in enumerate(self.items.entries)}
-
-
-class _Miss(NamedTuple):
-    """A result that was executed. `item` is None for a project task, or if the item is unknown."""
-
-    base: str
-    differences: FieldDifferences
-    item: int | None
-
-
-_REUSE_IS_OFF = (FieldDifference(field="reuse", new="false"),)
-_NO_BASES = (FieldDifference(field="bases"),)
-_NEW_ROUND = (FieldDifference(field="round"),)
-_RESULT_NOT_TAKEN = (FieldDifference(field="not_taken"),)
-_UNKNOWN_REASON = (FieldDifference(field="unknown"),)
-_BASE_DAMAGED = (FieldDifference(field="base", old="damaged"),)
-_BASE_MISSING = (FieldDifference(field="base", old="gone"),)
-
-
-_BaseDifferences = Sequence[tuple[str, FieldDifferences]]
-"""Pairs of a base ID and the inputs in which an item or project differs from this base.
-
-If no inputs differ for a base, that base has the result.
-"""
-
-
-def _has_result(compared: _BaseDifferences) -> bool:
-    """Return whether at least one base has the result of the compared item or project."""
-    return any(not differences for _, differences in compared)
+    def find_project_miss(self, needed: Iterable[str]) -> MissReason | None:
+        """Return why the results of the needed tasks cannot be reused, or None if they can. Raises StoreError."""
+        for name in sorted(needed):
+            if not self.results.has_all_results(name):
+                return MissReason(cause="no_result", name=name)
+            for part in self.results.task_results(name):
+                if part.uncovered_inputs:
+                    return MissReason(cause="outside_key", name=f"{name}: {part.uncovered_inputs}")
+        return None
 
 
 class _MissExplainer:
     """The state that explains the misses of one batch."""
 
     def __init__(self, records: BatchRecords, catalogue: TaskCatalogue) -> None:
-        self._records = records
+        self._batch = batch = records.batch
         self._plan = records.plan
         self._items = PlanItems(records.items, records.plan.contexts)
         self._never_reused = {name for name in catalogue.locations if catalogue.unkeyed_input(name)}
         self._untrusted = untrusted_keys(records.store)
         self._contexts = visible_contexts(self._plan.tasks)
-        batch = records.batch
         self._ledger: OutcomeLedger = load_ledger(self._plan, OutcomeRegisters(batch.files, batch.root))
         self._outputs = current_outputs(batch)
-        self._bases: list[_ComparedBase] = []
-        self._unusable_bases: list[tuple[str, FieldDifferences]] = []
+        self._bases: dict[str, _ComparedBase] = {}
         for batch_id in batch.about.bases:
-            try:
-                self._bases.append(_ComparedBase(batch_id, open_base(records.store, batch_id)))
-            except UnknownId:
-                self._unusable_bases.append((batch_id, _BASE_MISSING))
-            except StoreError:
-                self._unusable_bases.append((batch_id, _BASE_DAMAGED))
+            with contextlib.suppress(UnknownId, StoreError):
+                self._bases[batch_id] = _ComparedBase(records.store, batch_id)
 
-    def explain_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
-        """Return the misses of a file task, for all files or one."""
-        programs = self._records.batch.about.programs
-        comparison = _PlanComparison(self._items, self._contexts[task.name], task, self._bases, programs)
-        done = 0
-        misses: list[_Miss] = []
-        for shard in self._plan.shards:
-            for link in self._outcome_links(shard, task.name):
-                first, last = shard.start + link.start, shard.start + link.end
-                if link.type == "cancelled" or not (item is None or first <= item < last):
-                    continue
-                done += last - first
-                misses += self._outcome_misses(task, first, link, comparison)
-        if item is None:
-            return self._make_task_misses(task.name, done - len(misses), misses)
-        item_misses = [miss for miss in misses if miss.item == item] or [miss for miss in misses if miss.item is None][
-            :1
+    def explain(self, task: PlannedTask, wanted: int | None) -> TaskMisses:
+        """Return the misses of a task, for one file if `wanted` is its item."""
+        inputs = task_inputs(self._plan, self._batch.about.programs, task.name)
+        differences = [
+            first_difference(task_inputs(base.results.plan, base.results.programs, task.name), inputs)
+            for base in self._bases.values()
         ]
-        task_misses = self._make_task_misses(
-            task.name, int(done > 0) - len(item_misses), item_misses, is_single_result=True
-        )
-        return task_misses if item_misses and item_misses[0].item == item else replace(task_misses, executed=0)
-
-    def explain_project(self, task: PlannedTask) -> TaskMisses:
-        """Return the miss of a project task, if it was executed."""
-        work = ProjectWork(task.name)
-        links = () if self._ledger.open_units(work.id) else self._outcome_links(work, task.name)
-        link = next((link for link in links if link.type != "cancelled"), None)
-        if link is None:
-            return TaskMisses(task=task.name, reused=0, executed=0, reasons=())
-        if link.outcome.reused or any(part.file for part in link.outcome.parts):
-            return TaskMisses(task=task.name, reused=1, executed=0, reasons=())
-        base, differences = self._choose_reason(
-            task, link, [(old.id, self._base_differences(task, old)) for old in self._bases]
-        )
-        return self._make_task_misses(task.name, 0, [_Miss(base, differences, None)], is_single_result=True)
+        done = 0
+        misses: list[tuple[MissReason, int | None]] = []
+        for work in self._plan.shards if task.scope == "file" else (ProjectWork(task.name),):
+            for link in self._outcome_links(work, task.name):
+                start = work.start if isinstance(work, Shard) else 0
+                items = range(start + link.start, start + link.end)
+                if link.type != "cancelled" and (wanted is None or wanted in items):
+                    done += len(items)
+                    misses += self._link_misses(task, link, items, differences)
+        executed = len(misses)
+        if wanted is not None:
+            misses = [miss for miss in misses if miss[1] in (wanted, None)][:1]
+            done, executed = min(done, 1), sum(item == wanted for _, item in misses)
+        items_by_reason: dict[MissReason, list[int | None]] = {}
+        for reason, item in misses:
+            items_by_reason.setdefault(reason, []).append(item)
+        reasons = [
+            replace(
+                reason,
+                count=len(items),
+                paths=tuple(
+                    path_row(self._items.entries[item].path) for item in items[:_PATHS_SHOWN_MAX] if item is not None
+                ),
+            )
+            for reason, items in items_by_reason.items()
+        ]
+        most = tuple(sorted(reasons, key=lambda reason: -reason.count))
+        return TaskMisses(task=task.name, reused=done - len(misses), executed=executed, reasons=most)
 
     def _outcome_links(self, work: Shard | ProjectWork, task: str) -> list[ChainLink]:
         """Return the existing outcomes of a task for a shard or the project.
@@ -252,6 +287,8 @@ class _MissExplainer:
         A settled batch keeps only merged outputs, no outcomes. For such a batch, one outcome is made from the counts of
         its outputs.
         """
+        if isinstance(work, ProjectWork) and self._ledger.open_units(work.id):
+            return []
         links = list(self._ledger.iter_links(work.id, task))
         output = self._outputs.manifest.task_output(task) if self._outputs is not None else None
         if not links and output is not None:
@@ -261,155 +298,78 @@ class _MissExplainer:
             links = [ChainLink(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
-    def _outcome_misses(
-        self, task: PlannedTask, first: int, link: ChainLink, comparison: _PlanComparison
-    ) -> list[_Miss]:
-        """Return the items whose results in an outcome were executed, not reused.
-
-        `first` is the index in the plan of the first item of the outcome.
-        """
-        reused = link.outcome.reused
-        items = range(first, first + link.end - link.start)
-        if reused == len(items):
+    def _link_misses(
+        self, task: PlannedTask, link: ChainLink, items: range, differences: Sequence[MissReason | None]
+    ) -> list[tuple[MissReason, int | None]]:
+        """Return the results of an outcome that were executed, with their items. None stands for an unknown item."""
+        outcome = link.outcome
+        if outcome.reused >= len(items) or any(part.file for part in outcome.parts):
             return []
-        comparisons = [comparison.compare_item(item) for item in items]
-        if sum(map(_has_result, comparisons)) != reused:
-            comparisons = [comparison.read(item, compared) for item, compared in zip(items, comparisons, strict=True)]
-            if reused and sum(map(_has_result, comparisons)) != reused:
-                return [_Miss("", _UNKNOWN_REASON, None)] * (len(items) - reused)
+        compared = [
+            [self._compare(task, item, *old) for old in zip(self._bases.values(), differences, strict=True)]
+            for item in items
+        ]
+        if outcome.reused and sum(None in reasons for reasons in compared) != outcome.reused:
+            return [(MissReason(cause="unknown"), None)] * (len(items) - outcome.reused)
         return [
-            _Miss(*self._choose_reason(task, link, compared), item)
-            for item, compared in zip(items, comparisons, strict=True)
-            if not reused or not _has_result(compared)
+            (self._choose_reason(task, link, reasons), item if task.scope == "file" else None)
+            for item, reasons in zip(items, compared, strict=True)
+            if not outcome.reused or None not in reasons
         ]
 
-    def _choose_reason(
-        self, task: PlannedTask, link: ChainLink, compared: _BaseDifferences
-    ) -> tuple[str, FieldDifferences]:
-        """Return the base and the differing inputs that best explain why a result was executed."""
-        if not self._records.batch.about.bases:
-            return "", _NO_BASES
-        if task.name in self._never_reused:
-            return "", _REUSE_IS_OFF
-        if link.round > 1:
-            return "", _NEW_ROUND
-        base, differences = fewest_differences([*compared, *self._unusable_bases])
-        return base, differences or self._untrusted_differences(task) or _RESULT_NOT_TAKEN
+    def _compare(
+        self, task: PlannedTask, item: int, base: _ComparedBase, difference: MissReason | None
+    ) -> MissReason | None:
+        """Return why a base has no result for an item that can be reused, or None if it has one.
 
-    def _untrusted_differences(self, task: PlannedTask) -> FieldDifferences:
+        `difference` is the difference of the task.
+        """
+        try:
+            if task.scope == "project":
+                return difference or base.find_project_miss(self._plan.needed_for(task.name))
+            place = base.places.get(self._items.entries[item].path)
+            if place is None:
+                return MissReason(cause="new_file")
+            contexts = self._contexts[task.name]
+            item_miss = difference or item_difference(self._items, item, base.items, place, contexts)
+            return item_miss or base.find_item_miss(task.name, place)
+        except StoreError:
+            return MissReason(cause="damaged")
+
+    def _choose_reason(self, task: PlannedTask, link: ChainLink, compared: Sequence[MissReason | None]) -> MissReason:
+        """Return the reason that best explains why a result was executed. `compared` has a reason for each base."""
+        if not self._batch.about.bases:
+            return MissReason(cause="no_older_batch")
+        if task.name in self._never_reused:
+            return MissReason(cause="reuse_off")
+        if link.round > 1:
+            return MissReason(cause="retry")
+        if None in compared:
+            return self._untrusted_reason(task)
+        reasons = [replace(reason, base=base) for base, reason in zip(self._bases, compared, strict=True) if reason]
+        return max(reasons, key=lambda reason: _CAUSES.index(reason.cause), default=MissReason(cause="unknown"))
+
+    def _untrusted_reason(self, task: PlannedTask) -> MissReason:
         needed = self._plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {planned.name: result_key(planned) for planned in self._plan.tasks if planned.name in needed}
-        untrusted = sorted(name for name, key in keys.items() if key in self._untrusted)
-        return tuple(FieldDifference(field="untrusted", name=name, old=keys[name]) for name in untrusted)
-
-    def _base_differences(self, task: PlannedTask, old: _ComparedBase) -> FieldDifferences:
-        if task.name not in old.tasks:
-            return (FieldDifference(field="task"),)
-        differences = (
-            *project_differences(self._plan, old.base.plan, task.name),
-            *program_difference(task.name, self._records.batch.about.programs, old.base.programs),
-        )
-        if differences:
-            return differences
-        try:
-            needed = sorted(self._plan.needed_for(task.name))
-            missing = [
-                FieldDifference(field="result", name=name) for name in needed if not old.base.has_all_results(name)
-            ]
-            marks = {
-                name: part.uncovered_inputs
-                for name in needed
-                for part in old.base.task_results(name)
-                if part.uncovered_inputs
-            }
-        except StoreError:
-            return _BASE_DAMAGED
-        return (*missing, *(uncovered_input_difference(mark, name) for name, mark in marks.items()))
-
-    def _make_task_misses(
-        self, task: str, reused: int, misses: Sequence[_Miss], *, is_single_result: bool = False
-    ) -> TaskMisses:
-        grouped: dict[tuple[str, FieldDifferences], list[int | None]] = {}
-        for miss in misses:
-            differences = miss.differences if is_single_result else without_item_values(miss.differences)
-            grouped.setdefault((miss.base, differences), []).append(miss.item)
-        reasons = [
-            MissReason(
-                base=base,
-                differences=differences,
-                count=len(items),
-                paths=tuple(
-                    path_row(self._items.entries[item].path) for item in items[:_PATHS_SHOWN_MAX] if item is not None
-                ),
-            )
-            for (base, differences), items in grouped.items()
-        ]
-        most = tuple(sorted(reasons, key=lambda reason: -reason.count))
-        return TaskMisses(task=task, reused=reused, executed=len(misses), reasons=most)
+        for name, key in sorted(keys.items()):
+            if key in self._untrusted:
+                return MissReason(cause="untrusted", name=name, old=key, new=key)
+        return MissReason(cause="unknown")
 
 
-class _PlanComparison:
-    """A comparison of the items of a plan with the items of each base, for one task."""
+def _flatten(config: Mapping[str, JsonValue], above: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from _flatten(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", msgspec.json.encode(value, order="sorted").decode()
 
-    def __init__(
-        self,
-        items: PlanItems,
-        contexts: frozenset[str],
-        task: PlannedTask,
-        bases: Sequence[_ComparedBase],
-        programs: Mapping[str, Digest],
-    ) -> None:
-        self._items = items
-        self._contexts = contexts
-        self._task = task
-        self._bases = bases
-        self._task_differences = [old.task_differences(task, programs) for old in bases]
-        self._same_items = [same_items(items, old.items, contexts) for old in bases]
 
-    def compare_item(self, item: int) -> _BaseDifferences:
-        """Compare an item with each base, by cache key and by the state that the base recorded for the item.
+def _context(items: PlanItems, name: str, index: int) -> bytes | None:
+    table = items.contexts.get(name)
+    return None if table is None else table.values[table.items[index]]
 
-        No results are read.
-        """
-        return [
-            (old.id, self._compare_item(old, plan_differences, same[item], item))
-            for old, plan_differences, same in zip(self._bases, self._task_differences, self._same_items, strict=True)
-        ]
 
-    def read(self, item: int, compared: _BaseDifferences) -> _BaseDifferences:
-        """Read the result of an item from each base without differences.
-
-        If the result cannot be read, add the damage as a difference. Return the completed comparison.
-        """
-        return [
-            (base, differences or self._read_damage(old, same[item]))
-            for (base, differences), old, same in zip(compared, self._bases, self._same_items, strict=True)
-        ]
-
-    def _compare_item(
-        self, old: _ComparedBase, plan_differences: FieldDifferences, same: int, item: int
-    ) -> FieldDifferences:
-        if same < 0:
-            place = old.item_places.get(self._items.entries[item].path)
-            if place is None:
-                return (*plan_differences, FieldDifference(field="path"))
-            return (*plan_differences, *item_differences(self._items, item, old.items, place, self._contexts))
-        if plan_differences:
-            return plan_differences
-        try:
-            state, uncovered = (
-                old.base.item_state(self._task.name, same),
-                old.base.uncovered_inputs(self._task.name, same),
-            )
-        except StoreError:
-            return _BASE_DAMAGED
-        if uncovered:
-            return (uncovered_input_difference(uncovered),)
-        return () if state == "result" else (FieldDifference(field="result", old=state),)
-
-    def _read_damage(self, old: _ComparedBase, place: int) -> FieldDifferences:
-        try:
-            old.base.read_lines(self._task.name, place, place + 1)
-        except StoreError:
-            return _BASE_DAMAGED
-        return ()
+def _cut_value(text: str | None) -> str | None:
+    return text if text is None or len(text) <= VALUE_CHARACTERS_MAX else f"{text[: VALUE_CHARACTERS_MAX - 1]}…"

@@ -65,11 +65,6 @@ class SymbolUses(msgspec.Struct, frozen=True, kw_only=True):
     covered: Mapping[bytes, int] = {}
     implicit: tuple[Evidence, ...] = ()
 
-    @property
-    def other_chains(self) -> int:
-        """The number of uses of the last part of the name with other parts before it."""
-        return self.others.get("other_chains", 0)
-
 
 def find_symbol_uses(
     question: BatchQuery,

@@ -126,7 +126,7 @@ class ReuseBase:
 
         Raises StoreError.
         """
-        result = self._results_at(task, start)
+        result = self.results_at(task, start)
         return result.file if result is not None and (result.start, result.end) == (start, end) else None
 
     def items_with_missing_objects(self, task: str) -> set[int]:
@@ -149,17 +149,9 @@ class ReuseBase:
         """Return whether every item has a result of a task. Raises StoreError."""
         return sum(results.end - results.start for results in self.task_results(task)) == self.plan.item_count
 
-    def uncovered_inputs(self, task: str, item: int) -> str:
-        """Return the inputs of a task's result for an item that the cache key does not cover. Raises StoreError.
-
-        The text is empty if the key covers all inputs. `item` is the number of the item in the plan of this batch.
-        """
-        results = self._results_at(task, item)
-        return "" if results is None else results.uncovered_inputs
-
     def item_state(self, task: str, item: int) -> OutcomeType | None:
         """Return how a task ended for an item of this batch's plan, or None if it has no outcome. Raises StoreError."""
-        if self._results_at(task, item) is not None:
+        if self.results_at(task, item) is not None:
             return "result"
         shards = self.plan.shards
         shard = shards[bisect.bisect_right(shards, item, key=lambda candidate: candidate.start) - 1]
@@ -173,7 +165,7 @@ class ReuseBase:
         """
         result: list[bytes] = []
         while start < end:
-            base_result = self._results_at(task, start)
+            base_result = self.results_at(task, start)
             if base_result is None:
                 raise StoreCorrupt(f"batch {self.id} has no result of task {task} for item {start} of its plan")
             last_start, lines = self._last_lines.get(task, (-1, []))
@@ -185,7 +177,8 @@ class ReuseBase:
             start = last
         return result
 
-    def _results_at(self, task: str, item: int) -> BaseResults | None:
+    def results_at(self, task: str, item: int) -> BaseResults | None:
+        """Return the results of a task that include an item of this batch's plan, or None. Raises StoreError."""
         results = self.task_results(task)
         place = bisect.bisect_right(results, item, key=lambda each: each.start) - 1
         return results[place] if place >= 0 and item < results[place].end else None

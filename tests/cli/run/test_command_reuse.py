@@ -129,11 +129,11 @@ def test_only_changed_files_are_checked_again(linted: Linted) -> None:
 def test_changed_input_runs_only_this_task_again(linted: Linted, change: Callable[[Linted], object]) -> None:
     change(linted)
     assert sum(len(call.split()) for call in linted.run()) == FILES
-    explained = linted.codebatch("explain-miss", "--json")
-    rows = {row["task"]: row for row in explained.json["tasks"]}
+    rows = {row["task"]: row for row in linted.codebatch("explain-miss", "--json").json["tasks"]}
     assert rows["check"]["reused"] == 0
-    fields = {difference["field"] for reason in rows["check"]["reasons"] for difference in reason["differences"]}
-    assert ("implementation" in fields) == ("the implementation of check covers its settings" in explained.notes)
+    causes = {reason["cause"] for reason in rows["check"]["reasons"]}
+    assert causes & {"context", "implementation", "tool", "program"}, causes
+    assert ("implementation" in causes) == ("its settings, the whole output" in linted.codebatch("explain-miss").text)
     assert linted.run() == []
 
 

@@ -27,26 +27,21 @@ def project(codebatch: CommandLine) -> CommandLine:
 
 
 def explain(codebatch: CommandLine, *words: str) -> dict[str, tuple[int, int, dict[str, int]]]:
-    """Return by task: the number of executed and of reused results, and counts by the fields that differ."""
+    """Return by task: the number of executed and of reused results, and counts by cause and name."""
     answer: dict[str, Any] = codebatch("explain-miss", "--json", *words).json
     return {
         task["task"]: (
             task["executed"],
             task["reused"],
-            {
-                ", ".join(
-                    f"{difference['field']} {difference['name']}".strip() for difference in reason["differences"]
-                ): reason["count"]
-                for reason in task["reasons"]
-            },
+            {f"{reason['cause']} {reason['name']}".strip(): reason["count"] for reason in task["reasons"]},
         )
         for task in answer["tasks"]
     }
 
 
-def test_explain_miss_lists_the_differences_of_each_task(project: CommandLine) -> None:
+def test_explain_miss_lists_the_reasons_of_each_task(project: CommandLine) -> None:
     tree = project.directory / "tree"
-    assert explain(project)["lint"] == (FILES, 0, {"bases": FILES})
+    assert explain(project)["lint"] == (FILES, 0, {"no_older_batch": FILES})
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
     write(tree / "m01.py", "import sys\n")
     os.chmod(tree / "m02.py", 0o755)
@@ -54,20 +49,19 @@ def test_explain_miss_lists_the_differences_of_each_task(project: CommandLine) -
     write(tree / ".gitattributes", "m03.py linguist-generated\n")
     answer = project("run", "tree", "--json").json
     explained = explain(project)
-    one_each = {"object": 1, "executable": 1, "context attributes": 1, "path": 2}
+    one_each = {"content": 1, "mode": 1, "context attributes": 1, "new_file": 2}
     for task in ("parse", "analyze", "symbols"):
         assert explained[task] == (5, FILES - 3, one_each), task
-    of_lint = {f"config off, {field}": count for field, count in one_each.items()}
-    assert explained["lint"] == (FILES + 2, 0, {"config off": FILES - 3, **of_lint})
-    assert explained["duplicates"] == (1, 0, {"tree": 1})
+    assert explained["lint"] == (FILES + 2, 0, {"setting off": FILES, "new_file": 2})
+    assert explained["duplicates"] == (1, 0, {"files": 1})
     of_files = [explained[task] for task in ("parse", "analyze", "symbols", "lint")]
     assert (sum(one[0] for one in of_files), sum(one[1] for one in of_files)) == (answer["executed"], answer["reused"])
-    assert explain(project, "m01.py", "--task", "lint") == {"lint": (1, 0, {"config off, object": 1})}
+    assert explain(project, "m01.py", "--task", "lint") == {"lint": (1, 0, {"setting off": 1})}
     assert explain(project, "latest", "m04.py", "--task", "parse") == {"parse": (0, 1, {})}
     lines = project("explain-miss", "--task", "lint").lines
     assert lines[0] == "lint: 14 executed, 0 reused"
-    assert lines[1].startswith('  9: configuration off [] -> ["F401"] (batch-')
-    assert lines[1].endswith("): m00.py, m04.py, m05.py and 6 more")
+    assert lines[1].startswith('  12: setting off [] -> ["F401"] (batch-')
+    assert lines[1].endswith("): m00.py, m01.py, m02.py and 9 more")
 
 
 def _remove_batch(batch: Path) -> None:
@@ -78,22 +72,18 @@ def _damage_plan(batch: Path) -> None:
     write(batch / "plan.json", "{}")
 
 
-@pytest.mark.parametrize(("harm", "problem"), [(_remove_batch, "gone"), (_damage_plan, "damaged")])
-def test_explain_miss_reports_an_unreadable_base_as_unknown(
-    project: CommandLine, harm: Callable[[Path], None], problem: str
-) -> None:
+@pytest.mark.parametrize("harm", [_remove_batch, _damage_plan])
+def test_explain_miss_reports_an_unreadable_base_as_unknown(project: CommandLine, harm: Callable[[Path], None]) -> None:
     write(project.directory / "tree" / "m01.py", "import sys\n")
     project("run", "tree")
     harm(min(project.directory.glob(".codebatch/batches/batch-*")))
     (parse,) = project("explain-miss", "--task", "parse", "--json").json["tasks"]
     assert (parse["executed"], parse["reused"]) == (1, FILES - 1)
-    assert [reason["differences"][0]["field"] for reason in parse["reasons"]] == ["unknown"], (
-        "the reason must be unknown"
-    )
+    assert [reason["cause"] for reason in parse["reasons"]] == ["unknown"]
     (lint,) = project("explain-miss", "m01.py", "--task", "lint", "--json").json["tasks"]
-    assert (lint["executed"], lint["reasons"][0]["differences"][0]["field"]) == (0, "unknown")
+    assert (lint["executed"], lint["reasons"][0]["cause"]) == (0, "unknown")
     project("run", "tree", "--again")
-    assert explain(project)["parse"] == (FILES, 0, {"bases": FILES})
+    assert explain(project)["parse"] == (FILES, 0, {"no_older_batch": FILES})
 
 
 def test_explain_miss_reports_a_damaged_result_of_a_base(project: CommandLine) -> None:
@@ -103,8 +93,8 @@ def test_explain_miss_reports_a_damaged_result_of_a_base(project: CommandLine) -
     path.write_bytes(data)
     write(project.directory / "tree" / "m00.py", "import sys\n")
     project("run", "tree")
-    assert explain(project)["parse"] == (5, FILES - 5, {"object": 1, "base": 4})
-    assert explain(project)["lint"] == (1, FILES - 1, {"object": 1})
+    assert explain(project)["parse"] == (5, FILES - 5, {"content": 1, "damaged": 4})
+    assert explain(project)["lint"] == (1, FILES - 1, {"content": 1})
 
 
 def test_explain_miss_of_a_settled_batch_does_not_need_its_bases(project: CommandLine) -> None:
@@ -114,12 +104,12 @@ def test_explain_miss_of_a_settled_batch_does_not_need_its_bases(project: Comman
     project("run", "tree")
     explained = explain(project)
     assert (explained["parse"], explained["duplicates"]) == ((0, FILES, {}), (0, 1, {}))
-    assert explained["lint"] == (FILES, 0, {"config off": FILES})
+    assert explained["lint"] == (FILES, 0, {"setting off": FILES})
     for batch in project.directory.glob(".codebatch/batches/*"):
         shutil.rmtree(batch / "outcomes", ignore_errors=True)  # Older batches are settled already.
         shutil.rmtree(batch / "results", ignore_errors=True)
     assert explain(project) == explained
-    assert explain(project, "latest~1", "--task", "parse") == {"parse": (1, FILES - 1, {"object": 1})}
+    assert explain(project, "latest~1", "--task", "parse") == {"parse": (1, FILES - 1, {"content": 1})}
     for batch in sorted(project.directory.glob(".codebatch/batches/*"))[:-1]:
         shutil.rmtree(batch)
     assert explain(project)["parse"][:2] == explained["parse"][:2]
@@ -134,13 +124,13 @@ def test_explain_miss_reports_failed_results_and_reruns(codebatch: CommandLine) 
     write(codebatch.directory / "tree" / "c.py", "")
     codebatch("run", "tree", "--json")
     (explained,) = codebatch("explain-miss", "a.py", "--task", task, "--json").json["tasks"]
-    assert explained["reasons"][0]["differences"] == [{"field": "result", "name": "", "old": "failed", "new": None}]
+    assert (explained["reasons"][0]["cause"], explained["reasons"][0]["name"]) == ("no_result", "failed")
     write(codebatch.directory / "tree" / "a.py", "import sys\n" * 15_000)
     codebatch("run", "tree", "--file-seconds", "0.01", status=3)
     task = first_failed(codebatch)
-    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"object": 1})}
+    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"content": 1})}
     codebatch("resume")
-    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"round": 1})}
+    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"retry": 1})}
 
 
 def first_failed(codebatch: CommandLine) -> str:
@@ -155,6 +145,6 @@ def test_explain_miss_accepts_custom_tasks_and_rejects_invalid_arguments(codebat
     codebatch("run", "tree")
     write(codebatch.directory / "tree" / "b.py", "x = 1\n")
     codebatch("run", "tree")
-    assert explain(codebatch, "--task", "words") == {"words": (1, 1, {"path": 1})}
+    assert explain(codebatch, "--task", "words") == {"words": (1, 1, {"new_file": 1})}
     for words in (["no.py"], ["a.py", "--task", "duplicates"], ["a", "b", "c"], ["batch-1", "a.py"], ["--task", "no"]):
         codebatch("explain-miss", *words, status=2)

@@ -64,7 +64,7 @@ def test_cache_key_decides_which_files_are_reexecuted(project: CommandLine) -> N
     ended = project("run", "tree", "--json")
     assert ended.json["inputs_outside_key"] == {}
     assert "words" not in ended.notes
-    assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"object": 1})}
+    assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"content": 1})}
     assert (ended.json["executed"], ended.json["reused"]) == (5, 5 * (FILES - 1))
     fresh = project("run", "tree", "--json", "--store", "anew").json
     assert fresh["result_digest"] == ended.json["result_digest"]
@@ -113,7 +113,7 @@ def test_cache_key_covers_configuration_and_imported_versions(
     assert first["inputs_outside_key"] == {}
     write(project.directory / "codebatch.toml", SHARDS + TABLE + "least = 2\n")
     assert run_and_count_executed(project) == FILES
-    assert explain(project, "--task", "words")["words"][2] == {"config least": FILES}
+    assert explain(project, "--task", "words")["words"][2] == {"setting least": FILES}
     _install(site, "1.0.1", 20)
     assert run_and_count_executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"tool tool_of_theirs": FILES}
@@ -157,7 +157,10 @@ def test_results_with_inputs_outside_the_key_are_reported_and_not_reused(project
     ended = project("run", "tree", "--json")
     assert (ended.json["executed"], ended.json["reused"]) == (4 + FILES, 4 * (FILES - 1))
     assert metric_values(project) == [12, 12, 12, 10, *[12] * 8], "a result with the older input was reused"
-    assert explain(project, "--task", "words")["words"][2] == {"outside_key": FILES - 1, "object": 1}
+    assert explain(project, "--task", "words")["words"][2] == {
+        "outside_key open tools/words.txt": FILES - 1,
+        "content": 1,
+    }
     text = project("explain-miss", "m00.txt", "--task", "words").text
     assert "the older result depends on inputs not covered by the cache key: open tools/words.txt" in text
     ended = project("run", "tree", "--json")
@@ -206,7 +209,7 @@ def test_task_with_reuse_false_is_not_reused(project: CommandLine) -> None:
     )
     write(project.directory / "tree" / "m03.txt", "one\n")
     assert run_and_count_executed(project) == FILES
-    assert explain(project, "--task", "words")["words"][2] == {"reuse": FILES}
+    assert explain(project, "--task", "words")["words"][2] == {"reuse_off": FILES}
     write_task(project, "len(os.environ['HOME'])")
     write(project.directory / "tree" / "m04.txt", "one\n")
     assert run_and_count_executed(project) == FILES, "a result from before `reuse` was changed was reused"
@@ -248,4 +251,4 @@ def test_verify_marks_a_nondeterministic_task_which_is_then_not_reused(project: 
     assert {entry["task"] for entry in report["untrusted"]} == {"words"}
     write(project.directory / "tree" / "m03.txt", "one\n")
     assert run_and_count_executed(project) == FILES
-    assert explain(project, "--task", "words")["words"][2] == {"object": 1, "untrusted words": FILES - 1}
+    assert explain(project, "--task", "words")["words"][2] == {"content": 1, "untrusted words": FILES - 1}

@@ -98,7 +98,7 @@ def test_untrusted_task_is_executed_until_its_key_changes_or_it_is_trusted(proje
     lint = _distrust(project, "lint")
     write(changed, "import sys\n")
     assert project("run", "tree", "--json").json["executed"] == 3 + FILES
-    assert explain(project)["lint"] == (FILES, 0, {"object": 1, "untrusted lint": FILES - 1})
+    assert explain(project)["lint"] == (FILES, 0, {"content": 1, "untrusted lint": FILES - 1})
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
     project("run", "tree")
     write(changed, "import ast\n")
