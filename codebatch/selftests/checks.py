@@ -96,13 +96,15 @@ def check_outputs(subject: SelftestSubject, checked: Counter[str]) -> Iterator[G
 def check_reproducible_results(subject: SelftestSubject, checked: Counter[str]) -> Iterator[GateFailure]:
     """Execute a sample of the files again without reuse, and check that the results have the same bytes."""
     batch = subject.batch
-    verified = verify_batch(subject.execution(), subject.store, batch, SAMPLED_FILES_SHARE, subject.listener)
-    if verified.signal_status:
-        raise Stopped("stopped while running a sample of the batch again", exit_status=verified.signal_status)
+    verified, signal_status = verify_batch(
+        subject.execution(), subject.store, batch, SAMPLED_FILES_SHARE, subject.listener
+    )
+    if signal_status:
+        raise Stopped("stopped while running a sample of the batch again", exit_status=signal_status)
     checked["files"], checked["results"] = verified.files, verified.results
-    for task, difference in verified.differences:
+    for difference in verified.differences:
         yield GateFailure(
-            message=f"{task} gives a different result for a file when executed again",
+            message=f"{difference.task} gives a different result for a file when executed again",
             location=difference.path,
             expected=difference.first,
             actual=difference.second,

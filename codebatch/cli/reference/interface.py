@@ -33,7 +33,6 @@ from codebatch.cli.query.report import ReportAnswer
 from codebatch.cli.reference.help import HelpAnswer, VersionAnswer
 from codebatch.cli.run.imports import ImportAnswer
 from codebatch.cli.run.part import PartAnswer
-from codebatch.cli.run.reuse import VerifyAnswer
 from codebatch.cli.run.serve import ServeAnswer
 from codebatch.cli.run.task import TaskTestAnswer, TaskTryAnswer
 from codebatch.cli.run.trace import TraceAnswer
@@ -53,6 +52,7 @@ from codebatch.operations.gate.baselines import BaselineUpdate
 from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
 from codebatch.operations.maintenance.cache_misses import MissesAnswer
 from codebatch.operations.maintenance.diagnosis import Diagnosis
+from codebatch.operations.maintenance.verification import VerifyAnswer
 from codebatch.operations.names.symbol_overview import SymbolOverview
 from codebatch.operations.project.scaffolding import RuleScaffold, TaskScaffold
 from codebatch.operations.queries.batch_status import StatusAnswer

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from codebatch.cli.framework.answer_printing import completeness_exit_status, report_missing_results, rerun
 from codebatch.cli.framework.commands import command, option
@@ -23,10 +22,10 @@ from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path, path_from_fields
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.maintenance.cache_misses import MissesAnswer, MissReason, explain_misses
-from codebatch.operations.maintenance.verification import verify_batch as verify_batch
+from codebatch.operations.maintenance.verification import VerifyAnswer, verify_batch
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings
-from codebatch.store.results.untrusted import UntrustedKey, trust_key
+from codebatch.store.results.untrusted import trust_key
 
 _DIGEST_DIGITS_SHOWN = 12
 _DIFFERENCES_SHOWN_MAX = 20
@@ -36,40 +35,13 @@ _CAUSE_TEXTS = {
     "its settings, the whole output of `version`, files of the project in `lock` and `command`)",
     "program": "the content of the program, or of another file outside of the project that its command names:",
     "needed_task": "the cache key of",
+    "files": "the set of files",
     "no_result": "no result in the older batch:",
     "outside_key": "the older result depends on inputs not covered by the cache key:",
     "damaged": "the older result is damaged",
     "untrusted": "found nondeterministic by verify,",
     "unknown": "unknown: no difference from an older batch that can be read explains it",
 }
-
-
-class MismatchedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A result that was different when it was produced again. `first` and `second` are the first lines that differ."""
-
-    task: str
-    path: str
-    first: str
-    second: str
-
-
-class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch verify`.
-
-    - `files`: the number of files in the sample.
-    - `results`: the number of results that were compared.
-    - `different`: the number of results that differ. `differences` lists the first of these results.
-    - `failed`: the number of results that could not be produced again.
-    - `untrusted`: the cache keys that are now untrusted: their results are not reused.
-    """
-
-    batch_id: str
-    files: int
-    results: int
-    failed: int
-    different: int
-    differences: tuple[MismatchedResult, ...]
-    untrusted: tuple[UntrustedKey, ...]
 
 
 @command("explain-miss")
@@ -130,22 +102,10 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     store, batch = context.batch(reference)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     listener = RunListener(context)
-    verified = verify_batch(execution, store, batch, share, listener)
-    if verified.signal_status:
-        return verified.signal_status
-    displayed_mismatches = [
-        MismatchedResult(task=task, **asdict(mismatch))
-        for task, mismatch in verified.differences[:_DIFFERENCES_SHOWN_MAX]
-    ]
-    answer = VerifyAnswer(
-        batch_id=batch.id,
-        files=verified.files,
-        results=verified.results,
-        failed=verified.failed,
-        different=len(verified.differences),
-        differences=tuple(displayed_mismatches),
-        untrusted=verified.untrusted,
-    )
+    answer, signal_status = verify_batch(execution, store, batch, share, listener)
+    if signal_status:
+        return signal_status
+    answer = replace(answer, differences=answer.differences[:_DIFFERENCES_SHOWN_MAX])
     context.print(answer, [mismatch for line in _verification_lines(answer) for mismatch in line.split("\n")])
     for entry in answer.untrusted:
         context.note(

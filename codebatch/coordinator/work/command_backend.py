@@ -51,7 +51,6 @@ class ProcessCommandBackend:
         self._channels = WorkerChannels(self._signals)
         self._attempt_marks: dict[WorkerId, set[str]] = {}
         self._signals_seen = 0
-        self._terminates_adopted = False
         self._timers: list[tuple[int, int, int]] = []
         self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None

@@ -199,11 +199,16 @@ def item_difference(
 
 
 class _ComparedBase:
-    """A base of the batch that could be opened, with its plan and items."""
+    """A base of the batch that could be opened, with its items, and the difference of each task of the batch."""
 
-    def __init__(self, store: StoreDir, batch_id: str) -> None:
+    def __init__(self, records: BatchRecords, batch_id: str) -> None:
         """Read the plan and items of a base. Raises UnknownId or StoreError."""
-        self.results = open_base(store, batch_id)
+        self.results = base = open_base(records.store, batch_id)
+        new, programs = records.plan, records.batch.about.programs
+        self.differences = {
+            name: first_difference(task_inputs(base.plan, base.programs, name), task_inputs(new, programs, name))
+            for name in new.task_names
+        }
         self.items = self.results.items()
         self.places = {entry.path: place for place, entry in enumerate(self.items.entries)}
 
@@ -243,15 +248,10 @@ class _MissExplainer:
         self._bases: dict[str, _ComparedBase] = {}
         for batch_id in batch.about.bases:
             with contextlib.suppress(UnknownId, StoreError):
-                self._bases[batch_id] = _ComparedBase(records.store, batch_id)
+                self._bases[batch_id] = _ComparedBase(records, batch_id)
 
     def explain(self, task: PlannedTask, wanted: int | None) -> TaskMisses:
         """Return the misses of a task, for one file if `wanted` is its item."""
-        inputs = task_inputs(self._plan, self._batch.about.programs, task.name)
-        differences = [
-            first_difference(task_inputs(base.results.plan, base.results.programs, task.name), inputs)
-            for base in self._bases.values()
-        ]
         done = 0
         misses: list[tuple[MissReason, int | None]] = []
         for work in self._plan.shards if task.scope == "file" else (ProjectWork(task.name),):
@@ -260,7 +260,7 @@ class _MissExplainer:
                 items = range(start + link.start, start + link.end)
                 if link.type != "cancelled" and (wanted is None or wanted in items):
                     done += len(items)
-                    misses += self._link_misses(task, link, items, differences)
+                    misses += self._link_misses(task, link, items)
         executed = len(misses)
         if wanted is not None:
             misses = [miss for miss in misses if miss[1] in (wanted, None)][:1]
@@ -278,8 +278,8 @@ class _MissExplainer:
             )
             for reason, items in items_by_reason.items()
         ]
-        most = tuple(sorted(reasons, key=lambda reason: -reason.count))
-        return TaskMisses(task=task.name, reused=done - len(misses), executed=executed, reasons=most)
+        reasons.sort(key=lambda reason: -reason.count)
+        return TaskMisses(task=task.name, reused=done - len(misses), executed=executed, reasons=tuple(reasons))
 
     def _outcome_links(self, work: Shard | ProjectWork, task: str) -> list[ChainLink]:
         """Return the existing outcomes of a task for a shard or the project.
@@ -298,17 +298,12 @@ class _MissExplainer:
             links = [ChainLink(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
-    def _link_misses(
-        self, task: PlannedTask, link: ChainLink, items: range, differences: Sequence[MissReason | None]
-    ) -> list[tuple[MissReason, int | None]]:
+    def _link_misses(self, task: PlannedTask, link: ChainLink, items: range) -> list[tuple[MissReason, int | None]]:
         """Return the results of an outcome that were executed, with their items. None stands for an unknown item."""
         outcome = link.outcome
         if outcome.reused >= len(items) or any(part.file for part in outcome.parts):
             return []
-        compared = [
-            [self._compare(task, item, *old) for old in zip(self._bases.values(), differences, strict=True)]
-            for item in items
-        ]
+        compared = [[self._compare(task, item, base) for base in self._bases.values()] for item in items]
         if outcome.reused and sum(None in reasons for reasons in compared) != outcome.reused:
             return [(MissReason(cause="unknown"), None)] * (len(items) - outcome.reused)
         return [
@@ -317,13 +312,9 @@ class _MissExplainer:
             if not outcome.reused or None not in reasons
         ]
 
-    def _compare(
-        self, task: PlannedTask, item: int, base: _ComparedBase, difference: MissReason | None
-    ) -> MissReason | None:
-        """Return why a base has no result for an item that can be reused, or None if it has one.
-
-        `difference` is the difference of the task.
-        """
+    def _compare(self, task: PlannedTask, item: int, base: _ComparedBase) -> MissReason | None:
+        """Return why a base has no result for an item that can be reused, or None if it has one."""
+        difference = base.differences[task.name]
         try:
             if task.scope == "project":
                 return difference or base.find_project_miss(self._plan.needed_for(task.name))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
+from msgspec.structs import asdict
 
 from codebatch.coordinator.analysis.planning import make_plan
 from codebatch.coordinator.analysis.progress_counter import RunScope
@@ -31,28 +32,42 @@ from codebatch.store.results.untrusted import UntrustedKey, distrust_keys, load_
 from codebatch.system.clock import wall_ns
 
 
-class VerificationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a verification: the number of `files` in the sample, and of `results` that were compared.
-
-    `failed` counts results that could not be computed again. `differences` are sorted by task; `untrusted` are the
-    cache keys of these tasks. `signal_status` is as in `RunResult`; if it is not 0, nothing was compared.
+class MismatchedResult(OutputDifference, frozen=True, kw_only=True):
+    """A result of a task that was different when it was produced again. `first` and `second` are the first lines that
+    differ.
     """
 
+    task: str
+
+
+class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch verify`.
+
+    - `files`: the number of files in the sample.
+    - `results`: the number of results that were compared.
+    - `different`: the number of results that differ. `differences` lists the first of these results.
+    - `failed`: the number of results that could not be produced again.
+    - `untrusted`: the cache keys that are now untrusted: their results are not reused.
+    """
+
+    batch_id: str
     files: int
-    results: int = 0
-    failed: int = 0
-    differences: tuple[tuple[str, OutputDifference], ...] = ()
-    untrusted: tuple[UntrustedKey, ...] = ()
-    signal_status: int = 0
+    results: int
+    failed: int
+    different: int
+    differences: tuple[MismatchedResult, ...]
+    untrusted: tuple[UntrustedKey, ...]
 
 
 def verify_batch(
     execution: ExecutionSettings, store: StoreDir, batch: BatchDir, share: float, listener: Listener
-) -> VerificationResult:
+) -> tuple[VerifyAnswer, int]:
     """Execute a sample of a batch's files again in new workers, without reuse, and compare the results.
 
     `share` is the fraction of the files, more than 0 and at most 1. The same batch has always the same sample. Project
     tasks are executed only if `share` is 1.
+
+    Return the answer with all differences, and the exit status of a signal, or 0. After a signal, nothing is compared.
 
     If results differ, the cache key of their task becomes untrusted. On return, this is durable. Raises BatchIncomplete
     if the batch has not ended, ToolMismatch or StoreError.
@@ -64,17 +79,21 @@ def verify_batch(
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         original = BatchRecords(store, batch)
         sampled = sample_items(original.items, original.plan.digest, share)
+        count = len(sampled)
+        nothing = VerifyAnswer(
+            batch_id=batch.id, files=count, results=0, failed=0, different=0, differences=(), untrusted=()
+        )
         if not sampled:
-            return VerificationResult(files=0)
+            return nothing, 0
         paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in sampled)
         catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
         with _restricted_rerun(catalogue, original, paths, is_whole=share >= 1) as rerun:
             executed = execution.execute(store, lock, rerun, RunScope(), listener)
             if executed.signal_status:
-                return VerificationResult(files=len(sampled), signal_status=executed.signal_status)
-            verified = _compare_runs(original, BatchRecords(store, rerun), len(sampled))
+                return nothing, executed.signal_status
+            verified = _compare_runs(original, BatchRecords(store, rerun), count)
         distrust_keys(store, verified.untrusted)
-        return verified
+        return verified, 0
 
 
 def sample_items(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
@@ -105,11 +124,11 @@ def _restricted_rerun(
     return hidden_batch(store, restricted, sources=sources, programs=programs, at_ns=wall_ns())
 
 
-def _compare_runs(original: BatchRecords, rerun: BatchRecords, files: int) -> VerificationResult:
+def _compare_runs(original: BatchRecords, rerun: BatchRecords, files: int) -> VerifyAnswer:
     indexes = {entry.path: item for item, entry in enumerate(original.items)}
     old, new = ReuseBase(original.store, original.batch), ReuseBase(rerun.store, rerun.batch)
     results = failed = 0
-    differences: list[tuple[str, OutputDifference]] = []
+    differences: list[MismatchedResult] = []
     for task in rerun.task_names:
         original_source, source = restrict_to_task(original, task).source, restrict_to_task(rerun, task).source
         for item, entry in enumerate(rerun.items):
@@ -122,12 +141,14 @@ def _compare_runs(original: BatchRecords, rerun: BatchRecords, files: int) -> Ve
             results += 1
             before, after = original_source.item_lines(task, index) or b"", source.item_lines(task, item) or b""
             if before != after:
-                differences.append((task, first_difference(entry, before, after)))
-    failed_tasks = {task for task, _ in differences}
-    return VerificationResult(
+                differences.append(MismatchedResult(task=task, **asdict(first_difference(entry, before, after))))
+    failed_tasks = {difference.task for difference in differences}
+    return VerifyAnswer(
+        batch_id=original.batch.id,
         files=files,
         results=results,
         failed=failed,
+        different=len(differences),
         differences=tuple(differences),
         untrusted=tuple(
             UntrustedKey(key=result_key(task), task=task.name, batch_id=original.batch.id)
