@@ -103,8 +103,8 @@ def items(entry: Entry = ENTRY, **contexts: bytes) -> PlanItems:
     [
         (items(), items(), None),
         (items(replace(ENTRY, object=Digest("o2"))), items(), reason("content")),
-        (items(replace(ENTRY, executable=True)), items(), reason("mode")),
-        (items(replace(ENTRY, kind="symlink")), items(), reason("mode")),
+        (items(replace(ENTRY, executable=True)), items(), reason("file_mode")),
+        (items(replace(ENTRY, kind="symlink")), items(), reason("file_mode")),
         (items(seen=b"x"), items(seen=b"y"), reason("context", "seen")),
         (items(seen=b"x"), items(), reason("context", "seen")),
         (items(unseen=b"x"), items(unseen=b"y"), None),

@@ -39,7 +39,7 @@ VALUE_CHARACTERS_MAX = 200
 MissCause = Literal[
     "no_older_batch",
     "reuse_off",
-    "retry",
+    "retry_after_failure",
     "unknown",
     "new_file",
     "new_task",
@@ -52,7 +52,7 @@ MissCause = Literal[
     "files",
     "paths",
     "content",
-    "mode",
+    "file_mode",
     "context",
     "no_result",
     "outside_key",
@@ -192,7 +192,7 @@ def item_difference(
     """
     new_entry, old_entry = new.entries[item], old.entries[place]
     if new_entry != old_entry:
-        return MissReason(cause="mode" if new_entry.object == old_entry.object else "content")
+        return MissReason(cause="file_mode" if new_entry.object == old_entry.object else "content")
     differing = (name for name in sorted(contexts) if _context(new, name, item) != _context(old, name, place))
     name = next(differing, None)
     return None if name is None else MissReason(cause="context", name=name)
@@ -334,7 +334,7 @@ class _MissExplainer:
         if task.name in self._never_reused:
             return MissReason(cause="reuse_off")
         if link.round > 1:
-            return MissReason(cause="retry")
+            return MissReason(cause="retry_after_failure")
         if None in compared:
             return self._untrusted_reason(task)
         reasons = [replace(reason, base=base) for base, reason in zip(self._bases, compared, strict=True) if reason]

@@ -79,9 +79,8 @@ def verify_batch(
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         original = BatchRecords(store, batch)
         sampled = sample_items(original.items, original.plan.digest, share)
-        count = len(sampled)
         nothing = VerifyAnswer(
-            batch_id=batch.id, files=count, results=0, failed=0, different=0, differences=(), untrusted=()
+            batch_id=batch.id, files=len(sampled), results=0, failed=0, different=0, differences=(), untrusted=()
         )
         if not sampled:
             return nothing, 0
@@ -91,7 +90,7 @@ def verify_batch(
             executed = execution.execute(store, lock, rerun, RunScope(), listener)
             if executed.signal_status:
                 return nothing, executed.signal_status
-            verified = _compare_runs(original, BatchRecords(store, rerun), count)
+            verified = _compare_runs(original, BatchRecords(store, rerun), len(sampled))
         distrust_keys(store, verified.untrusted)
         return verified, 0
 

@@ -49,7 +49,7 @@ def test_explain_miss_lists_the_reasons_of_each_task(project: CommandLine) -> No
     write(tree / ".gitattributes", "m03.py linguist-generated\n")
     answer = project("run", "tree", "--json").json
     explained = explain(project)
-    one_each = {"content": 1, "mode": 1, "context attributes": 1, "new_file": 2}
+    one_each = {"content": 1, "file_mode": 1, "context attributes": 1, "new_file": 2}
     for task in ("parse", "analyze", "symbols"):
         assert explained[task] == (5, FILES - 3, one_each), task
     assert explained["lint"] == (FILES + 2, 0, {"setting off": FILES, "new_file": 2})
@@ -130,7 +130,7 @@ def test_explain_miss_reports_failed_results_and_reruns(codebatch: CommandLine) 
     task = first_failed(codebatch)
     assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"content": 1})}
     codebatch("resume")
-    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"retry": 1})}
+    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"retry_after_failure": 1})}
 
 
 def first_failed(codebatch: CommandLine) -> str:
