@@ -28,7 +28,7 @@ from codebatch.cli.compare.reports import (
     resolve_reports,
     write_reports,
 )
-from codebatch.cli.compare.service_output import print_service_output, settings_lines
+from codebatch.cli.compare.service_output import first_names, print_service_output, settings_lines, unchecked_lines
 from codebatch.cli.framework.answer_printing import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
@@ -47,6 +47,7 @@ from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.base_settings import HiddenFindings
 from codebatch.operations.gate.linted_languages import count_unlinted_files
 from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
+from codebatch.operations.gate.unchecked_parts import UncheckedParts
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.source_text import source_texts
@@ -58,7 +59,6 @@ EXIT_CHECK_FAILED = 1
 _CHANGES_SHOWN_MAX = 50
 _SOURCES_SHOWN_MAX = 10
 """Maximum number of findings whose source line is printed."""
-_LANGUAGES_SHOWN_MAX = 3
 _BASELINE_STATES: tuple[ChangeState, ...] = ("new", "unchanged", "fixed")
 
 
@@ -92,10 +92,10 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     - `changed_settings`: the settings that decide about findings and that the change changes, as text. It is null if
       they are unknown.
     - `hidden`: the number of findings that these settings hide, in comparison with the settings of the base.
+    - `unchecked`: the tasks that HEAD did not run, and the changed files that fewer rules check.
     - `unlinted_files`: the number of production files of each language that no linter checked. It is empty if a custom
       task or an import may have checked all languages.
-    - `list_command`: the command that lists all regressions.
-    - `reports`: the reports that were written.
+    - `list_command`, `reports`: the command that lists all regressions, and the reports that were written.
     """
 
     passed: bool
@@ -114,6 +114,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
+    unchecked: UncheckedParts
     unlinted_files: dict[str, int]
     list_command: str | None
     reports: tuple[WrittenReport, ...]
@@ -222,15 +223,13 @@ def check(
     unlinted_files = count_unlinted_files(checked.head.question.records, execution.configuration.catalogue)
     status = _answer_check(context, checked, baseline, unlinted_files, written)
     # The default condition is named only if there are other conditions.
-    named = [condition.text for condition in conditions if fail_on]
-    words = [word for text in named for word in ("--fail-on", text)]
+    words = [word for condition in conditions if fail_on for word in ("--fail-on", condition.text)]
     words += ["--changed-lines"] * changed_lines + ["--settings-from", "base"] * uses_base
     words += ["--path", path] * bool(path)
     advice = list(_advice(checked, words, baseline))
     for text in advice:
         context.relay(printable_line(text))  # It is for another machine, which does not have the store of this one.
-    kind = "warning" if is_accepted else "error"
-    print_service_output(context, checked, advice, completeness.missing_text, kind)
+    print_service_output(context, checked, advice, completeness.missing_text, "warning" if is_accepted else "error")
     if failure is not None:
         raise failure
     if not isinstance(checked.base, NotCompared) or is_allowed:
@@ -287,6 +286,7 @@ def _answer_check(
         "forbidden": tuple(map(change_row, checked.forbidden)),
         "allowed": tuple(map(change_row, checked.allowed[:_CHANGES_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
+        "unchecked": checked.unchecked,
         "unlinted_files": unlinted_files,
         "list_command": command,
         "reports": tuple(written),
@@ -323,11 +323,11 @@ def _report_scope(context: CommandContext, checked: CheckResult, unlinted_files:
     has_commit = isinstance(checked.base, ComparisonBase) and bool(checked.base.batch.about.commit)
     for line in settings_lines(checked):
         (context.report if has_commit else context.note)(line)
+    for line in unchecked_lines(checked):
+        context.report(line)
     if unlinted_files:
         texts = [f"{name} ({count_text(count, 'file')})" for name, count in unlinted_files.items()]
-        more = [count_text(len(texts) - _LANGUAGES_SHOWN_MAX, "other language")] * (len(texts) > _LANGUAGES_SHOWN_MAX)
-        languages = ", ".join(texts[:_LANGUAGES_SHOWN_MAX] + more)
-        context.note(f"no linter checked {languages}; to add one: codebatch help linters")
+        context.note(f"no linter checked {first_names(texts)}; to add one: codebatch help linters")
 
 
 def _checked_batch(about: object) -> CheckedBatch:

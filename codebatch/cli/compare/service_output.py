@@ -23,6 +23,7 @@ from codebatch.system.processes.programs import run_with_input
 
 TITLE = "codebatch check"
 _BUILDKITE_AGENT = "buildkite-agent"
+_NAMES_SHOWN_MAX = 3
 _AGENT_SECONDS_MAX = 60.0
 _AGENT_BYTES_MAX = 1 << 20
 
@@ -40,7 +41,7 @@ def print_service_output(
     missing = f"incomplete: {missing}" if missing and checked.is_compared else missing
     if os.environ.get("GITHUB_ACTIONS") == "true":
         lines = [workflow_command(kind, missing, {"title": TITLE})] * bool(missing)
-        lines += [workflow_command("warning", line, {"title": TITLE}) for line in settings_lines(checked)[1:]]
+        lines += [workflow_command("warning", line, {"title": TITLE}) for line in _hiding_lines(checked)]
         lines += [annotation_command("error", finding) for finding in found[:ANNOTATIONS_MAX]]
         _print_annotations(context, lines, len(found) - ANNOTATIONS_MAX, f"GitHub shows at most {ANNOTATIONS_MAX}")
         if os.environ.get("GITHUB_STEP_SUMMARY"):
@@ -52,7 +53,7 @@ def print_service_output(
                 context.report(f"summary not written: {error.strerror}")
     elif os.environ.get("TF_BUILD") == "True":
         lines = [issue_command(missing, {"type": kind})] * bool(missing)
-        lines += [issue_command(line, {"type": "warning"}) for line in settings_lines(checked)[1:]]
+        lines += [issue_command(line, {"type": "warning"}) for line in _hiding_lines(checked)]
         lines += map(_issue_line, found)
         _print_annotations(context, lines, len(found) - ISSUES_MAX, f"Azure Pipelines shows at most {ISSUES_MAX}")
     elif os.environ.get("BUILDKITE") == "true":
@@ -90,6 +91,27 @@ def settings_lines(checked: CheckResult) -> list[str]:
     return lines
 
 
+def unchecked_lines(checked: CheckResult) -> list[str]:
+    """Return which tasks HEAD did not run, and which changed files fewer rules check than in the base."""
+    lines, files, tasks = list[str](), checked.unchecked.less_checked_files, checked.unchecked.tasks_not_run
+    if tasks:
+        count = count_text(len(tasks), "task")
+        lines.append(f"the findings of {count} are unknown, because HEAD did not run: {first_names(tasks)}")
+    if files:
+        lines.append(f"fewer rules check {count_text(len(files), 'changed file')}: {first_names(files)}")
+    return lines
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first names of a list, and the number of the others."""
+    more = [f"{len(names) - _NAMES_SHOWN_MAX:,} more"] * (len(names) > _NAMES_SHOWN_MAX)
+    return ", ".join([*names[:_NAMES_SHOWN_MAX], *more])
+
+
+def _hiding_lines(checked: CheckResult) -> list[str]:
+    return [*settings_lines(checked)[1:], *unchecked_lines(checked)]
+
+
 def _issue_line(finding: ExportedFinding) -> str:
     about = finding.diagnostic
     properties = {
@@ -125,7 +147,11 @@ def _summary(checked: CheckResult, found: Sequence[ExportedFinding], notes: Sequ
             f"| {_code(row.condition)} | {'' if row.value is None else row.value} | {row.limit} | {row.verdict} |"
             for row in checked.judged
         ]
-    head += [line for text in (*settings_lines(checked), *filter(None, notes)) for line in ("", _code(text))]
+    head += [
+        line
+        for text in (*settings_lines(checked), *unchecked_lines(checked), *filter(None, notes))
+        for line in ("", _code(text))
+    ]
     text = "".join(f"{line}\n" for line in (*head, "")).encode()
     listed = ExportedFindings(findings=tuple(found), tools={}, incomplete="")
     return text + (make_summary(listed, SUMMARY_BYTES_MAX - len(text)) if found else b"")

@@ -48,6 +48,7 @@ from codebatch.operations.gate.changed_settings import changed_settings_of, with
 from codebatch.operations.gate.condition_inputs import check_metric, compare_for_conditions, require_reasons_rule
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.gate.suppressions import expired_suppressions, utc_today
+from codebatch.operations.gate.unchecked_parts import UncheckedParts, find_unchecked_parts
 from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import locate_store
@@ -91,6 +92,7 @@ class CheckResult(NamedTuple):
       unknown.
     - `hidden`: the findings that these settings hide.
     - `path`: the filter that selects the files whose changes were evaluated, or empty.
+    - `unchecked`: the parts of HEAD that were not checked, or less than in the base.
 
     If nothing was compared, `base` is the reason, and all members except `head` are empty.
     """
@@ -109,6 +111,7 @@ class CheckResult(NamedTuple):
     changed_settings: tuple[str, ...] | None = ()
     hidden: HiddenFindings = HiddenFindings()
     path: str = ""
+    unchecked: UncheckedParts = UncheckedParts()
 
     @property
     def is_compared(self) -> bool:
@@ -182,9 +185,8 @@ class GateChecker(NamedTuple):
             chosen_base = self._rerun_base(store, batch, chosen_base)
         older = self.store.batch(chosen_base.batch.id, partial=True)
         comparison = compare_for_conditions(older, newer, conditions, path)
-        lines = ChangeFilter(
-            comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
-        )
+        touched = touched_since(batch, chosen_base.change_begins)
+        lines = ChangeFilter(comparison, touched, changed_lines_only=changed_lines)
         require_reasons_rule(newer, conditions)
         broken = _find_broken(comparison, conditions)
         expired = expired_suppressions(newer, self.today or utc_today())
@@ -207,6 +209,7 @@ class GateChecker(NamedTuple):
             None if changed.unknown_reason else changed.texts,
             hidden,
             path,
+            find_unchecked_parts(comparison.trees, self.execution.configuration, path),
         )
 
     def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> CheckResult:

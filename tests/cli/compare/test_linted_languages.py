@@ -63,4 +63,21 @@ def test_many_languages_are_not_all_named(mixed: CommandLine) -> None:
         write(mixed.directory / name, "")
     mixed("run", ".")
     assert "no linter checked typescript (2 files), " in (notes := mixed("check", "--allow-no-base").notes)
-    assert ", 2 other languages; to add one: codebatch help linters" in notes
+    assert ", 2 more; to add one: codebatch help linters" in notes
+
+
+def test_tasks_that_did_not_run_are_named(mixed: CommandLine) -> None:
+    """Their findings are unknown: neither `--no-commands` nor a missing optional program makes a change clean."""
+    table = LINTER.replace("MATCH", '["*.ts"]')
+    optional = table.replace("tasks.l", "tasks.m").replace('"true"', '"not-installed"') + "optional = true\n"
+    write(mixed.directory / "codebatch.toml", table + optional)
+    write(mixed.directory / "e.py", "x = 1\n")
+    mixed("run", ".")
+    write(mixed.directory / "e.py", "x = 2\n")
+    for options, tasks in (((), ["m"]), (("--no-commands",), ["l", "m"])):
+        mixed("run", ".", *options)
+        checked = mixed("check", "latest~1", "--json")
+        assert checked.json["unchecked"]["tasks_not_run"] == tasks
+        count = f"{len(tasks)} task{'s' * (len(tasks) > 1)}"
+        text = f"the findings of {count} are unknown, because HEAD did not run: {', '.join(tasks)}"
+        assert text in checked.notes.splitlines()
