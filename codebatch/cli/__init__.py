@@ -32,7 +32,10 @@ OLD_NAMES_SECTION = "CodeBatch 1 names"
 COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
     "Analyse": {
         "run": ("run.run:run", "Analyse a project, reusing cached results"),
-        "check": ("compare.check:check", "Fail if a change introduces regressions, by default new errors"),
+        "check": (
+            "compare.check:check",
+            "Fail if a change introduces errors or breaks imports",
+        ),
         "report": ("query.report:report", "Write an HTML report of a batch"),
         "rules": ("query.syntax:rules", "List, describe, test and create lint rules"),
         "baseline": ("compare.baseline:baseline", "Manage a file of accepted findings"),

@@ -40,7 +40,7 @@ CONDITION_FORMS = (
     "new-error", "new-warning", "new", SEVERITY_RAISED, *_METRIC_BY_CONDITION, *REFERENCE_CONDITIONS, UNEXPLAINED,
     GATE_CHANGED, NO_CONDITION, "metric:NAME>N", "metric:NAME+N",
 )  # fmt: skip
-DEFAULT_CONDITION = "new-error"
+DEFAULT_CONDITIONS = ("new-error", UNRESOLVED_IMPORT)
 
 _METRIC_CONDITION = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
 _METRIC_PREFIX = re.compile(r"metric:[^\s>+]{1,200}[>+]")
@@ -73,7 +73,8 @@ class Condition(msgspec.Struct, frozen=True):
     the condition if the number exceeds `limit`.
 
     The reported value of the condition is the number of violations if `is_counted` is set, otherwise the greatest
-    number. `metric` is a metric of the task whose records are measured, or empty.
+    number. `metric` is a metric of the task whose records are measured, or empty. A condition that is a default is left
+    out of a check whose batches lack what it needs (`is_default`).
     """
 
     text: str
@@ -82,6 +83,7 @@ class Condition(msgspec.Struct, frozen=True):
     is_counted: bool
     measure: Callable[[Change], int | None]
     metric: str = ""
+    is_default: bool = False
 
 
 class ConditionResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -117,7 +117,7 @@ def test_diff_analyses_both_commits(project: Project, commands: Commands) -> Non
         (("improvements", "HEAD~2", "HEAD~3"), "a.py:1:8: warning F401"),
         (("export", "github", "HEAD~1", "HEAD"), "::error file=b.py,line=1"),
         (("report", "-o", "-", "HEAD~1", "HEAD"), "syntax-error"),
-        (("check", "HEAD", "HEAD~1"), "new-error      0      0  passed"),
+        (("check", "HEAD", "HEAD~1"), "new-error              0      0  passed"),
     ],
 )
 def test_every_comparing_command_analyses_a_given_commit(

@@ -22,7 +22,8 @@ from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import open as open_store
 from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.base_selection import ComparisonBase
-from codebatch.operations.gate.quality_gate import CheckResult, GateChecker, parse_conditions
+from codebatch.operations.gate.condition_inputs import parse_conditions
+from codebatch.operations.gate.quality_gate import CheckResult, GateChecker
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.queries.batch_query import open_batch_query

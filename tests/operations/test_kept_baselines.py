@@ -12,7 +12,8 @@ import codebatch
 from codebatch.errors import BatchIncomplete
 from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.baselines import create_baseline, diff_baseline, read_baseline, update_baseline
-from codebatch.operations.gate.quality_gate import BaselineReference, GateChecker, parse_conditions
+from codebatch.operations.gate.condition_inputs import parse_conditions
+from codebatch.operations.gate.quality_gate import BaselineReference, GateChecker
 from codebatch.operations.maintenance.cache_misses import explain_misses
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener

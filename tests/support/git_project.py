@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import codebatch
-from codebatch.operations.gate.quality_gate import CheckResult, GateChecker, parse_conditions
+from codebatch.operations.gate.condition_inputs import parse_conditions
+from codebatch.operations.gate.quality_gate import CheckResult, GateChecker
 from codebatch.operations.history.ci_services import CI_SERVICES
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener

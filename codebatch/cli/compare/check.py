@@ -36,7 +36,7 @@ from codebatch.cli.framework.context import CommandContext, table_lines, with_co
 from codebatch.cli.output.terminal import printable_line
 from codebatch.cli.output.widths import terminal_width
 from codebatch.cli.run.run import RunListener
-from codebatch.compare.conditions import CONDITION_FORMS, DEFAULT_CONDITION, EXPIRING, UNEXPLAINED, ConditionResult
+from codebatch.compare.conditions import CONDITION_FORMS, DEFAULT_CONDITIONS, EXPIRING, UNEXPLAINED, ConditionResult
 from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.record import Diagnostic
@@ -45,8 +45,9 @@ from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.base_settings import HiddenFindings
+from codebatch.operations.gate.condition_inputs import parse_conditions
 from codebatch.operations.gate.linted_languages import count_unlinted_files
-from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
+from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker
 from codebatch.operations.gate.unchecked_parts import UncheckedParts
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
@@ -127,7 +128,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     "--fail-on",
     multiple=True,
     metavar="CONDITION",
-    default_text=DEFAULT_CONDITION,
+    default_text=" and ".join(DEFAULT_CONDITIONS),
     help=f"Condition that fails the check: {', '.join(CONDITION_FORMS[:-1])} or {CONDITION_FORMS[-1]}",
     details="With new-warning, new errors fail too. With new, new findings of any severity fail. With cycle, import "
     "cycles that are new or have grown fail; with duplicate, files with more duplicated lines. metric:NAME>N fails if "
@@ -191,7 +192,7 @@ def check(
     reports: tuple[str, ...],
     jobs: int | None,
 ) -> int:
-    """Fail if a change introduces regressions, by default new errors.
+    """Fail if a change introduces errors or breaks imports.
 
     Compares HEAD, by default the latest batch, with BASE. Both are batches, @NAMEs, snapshots or git commits. A
     commit without a batch is analysed first.
@@ -222,8 +223,7 @@ def check(
     written, failure = write_reports(checked, targets, completeness, is_accepted=is_accepted)
     unlinted_files = count_unlinted_files(checked.head.question.records, execution.configuration.catalogue)
     status = _answer_check(context, checked, baseline, unlinted_files, written)
-    # The default condition is named only if there are other conditions.
-    words = [word for condition in conditions if fail_on for word in ("--fail-on", condition.text)]
+    words = [word for condition in dict.fromkeys(fail_on) for word in ("--fail-on", condition)]
     words += ["--changed-lines"] * changed_lines + ["--settings-from", "base"] * uses_base
     words += ["--path", path] * bool(path)
     advice = list(_advice(checked, words, baseline))

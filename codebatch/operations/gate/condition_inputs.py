@@ -1,19 +1,32 @@
-"""The comparison that conditions need, and refusal of those that HEAD cannot violate: it lacks a metric or a rule."""
+"""Conditions as a user gives them, what they need of the batches, and refusal of those that HEAD cannot violate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codebatch.compare.conditions import UNEXPLAINED, Condition
+from msgspec.structs import replace
+
+from codebatch.compare.conditions import (
+    CONDITION_FORMS,
+    DEFAULT_CONDITIONS,
+    NO_CONDITION,
+    REFERENCE_CONDITIONS,
+    UNEXPLAINED,
+    BrokenReferences,
+    Condition,
+    parse_condition,
+)
 from codebatch.compare.metrics import METRICS_OMITTED_IF_0
 from codebatch.compare.rules import LINT_TASK
 from codebatch.errors import InvalidInput
 from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.operations import NoteCallback
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.plugins.worker_services import absence_services
 from codebatch.query.answers.numbers import metric_task
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
+from codebatch.query.completeness import tasks_completeness
 from codebatch.query.missing_tasks import task_not_run_error
 
 # Metrics that a batch may lack. Their value is then 0, because there are no import cycles or duplicates.
@@ -46,6 +59,27 @@ def require_reasons_rule(head: Batch, conditions: Sequence[Condition]) -> None:
         )
 
 
+def judgeable_conditions(
+    conditions: Sequence[Condition], batch: Batch, note: NoteCallback, *, changed_lines: bool = False
+) -> list[Condition]:
+    """Return the conditions that can be judged with a batch. Only defaults are left out, with a note.
+
+    Broken imports need the imports of all files. They are seldom on changed lines.
+    """
+    defaults = [each for each in conditions if each.is_default and each.text in REFERENCE_CONDITIONS]
+    records = batch.question.records
+    reason = ""
+    if defaults and batch.question.batch.about.paths:
+        reason = f"batch {batch.id} is restricted to paths"
+    elif defaults and "dependencies" not in records.task_names:
+        reason = f"batch {batch.id} did not run the task dependencies"
+    elif defaults and not tasks_completeness(records, records.plan.needed_for("dependencies")).is_complete:
+        reason = f"batch {batch.id} lacks imports of files"
+    for condition in defaults if reason else ():
+        note(f"{condition.text} was not judged: {reason}")
+    return [each for each in conditions if each not in defaults or not (reason or changed_lines)]
+
+
 def compare_for_conditions(older: Batch, newer: Batch, conditions: Sequence[Condition], path: str) -> Comparison:
     """Compare the records that conditions need, in the files that a path selects.
 
@@ -56,3 +90,26 @@ def compare_for_conditions(older: Batch, newer: Batch, conditions: Sequence[Cond
     if path and (reasons := list(comparison.reasons_for_nothing())):
         raise InvalidInput("; ".join(reasons))
     return comparison
+
+
+def find_broken(comparison: Comparison, conditions: Sequence[Condition]) -> BrokenReferences:
+    """Return the broken references that some conditions forbid."""
+    codes = [condition.text for condition in conditions if condition.text in REFERENCE_CONDITIONS]
+    if not codes:
+        return BrokenReferences()
+    from codebatch.operations.gate.broken_references import find_broken_references  # Imported late: it needs parsers.
+
+    return find_broken_references(comparison, codes)
+
+
+def parse_conditions(texts: Sequence[str]) -> list[Condition]:
+    """Parse conditions, by default DEFAULT_CONDITIONS. With `none`, nothing fails. Raises InvalidInput."""
+    if NO_CONDITION in texts:
+        if len(set(texts)) > 1:
+            raise InvalidInput(f"{NO_CONDITION} cannot be used with other conditions")
+        return []
+    try:
+        parsed = [parse_condition(text) for text in dict.fromkeys(texts or DEFAULT_CONDITIONS)]
+        return parsed if texts else [replace(condition, is_default=True) for condition in parsed]
+    except ValueError as error:
+        raise InvalidInput(str(error), hint=f"one of: {', '.join(CONDITION_FORMS)}") from error

@@ -17,18 +17,13 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from codebatch.compare.conditions import (
-    CONDITION_FORMS,
-    DEFAULT_CONDITION,
     EXPIRING,
     GATE_CHANGED,
-    NO_CONDITION,
     REFERENCE_CONDITIONS,
     SEVERITY_RAISED,
-    BrokenReferences,
     Condition,
     ConditionResult,
     evaluate_conditions,
-    parse_condition,
 )
 from codebatch.compare.differences import Change
 from codebatch.compare.states import ChangeState
@@ -44,8 +39,15 @@ from codebatch.operations.gate.base_selection import ComparisonBase, NotCompared
 from codebatch.operations.gate.base_settings import HiddenFindings, find_hidden
 from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
 from codebatch.operations.gate.changed_lines import ChangeFilter, touched_since
-from codebatch.operations.gate.changed_settings import changed_settings_of, with_settings
-from codebatch.operations.gate.condition_inputs import check_metric, compare_for_conditions, require_reasons_rule
+from codebatch.operations.gate.changed_settings import ChangedSettings, changed_settings_of, with_settings
+from codebatch.operations.gate.condition_inputs import (
+    check_metric,
+    compare_for_conditions,
+    find_broken,
+    judgeable_conditions,
+    parse_conditions,
+    require_reasons_rule,
+)
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.gate.suppressions import expired_suppressions, utc_today
 from codebatch.operations.gate.unchecked_parts import UncheckedParts, find_unchecked_parts
@@ -162,6 +164,7 @@ class GateChecker(NamedTuple):
         if nothing := _find_nothing_read(newer):
             return CheckResult(newer, nothing, None, (), (), (), {}, newer.completeness)
         check_kinds(lambda: newer.question.catalogue, newer.question.records, ("diagnostic",))
+        conditions = judgeable_conditions(conditions, newer, self.listener.note, changed_lines=changed_lines)
         for condition in conditions:
             check_metric(newer, condition.metric)
         chosen_base = (
@@ -173,22 +176,14 @@ class GateChecker(NamedTuple):
             return CheckResult(newer, chosen_base, None, (), (), (), {}, newer.completeness)
         is_required = self.uses_base_settings or any(condition.text == GATE_CHANGED for condition in conditions)
         changed = changed_settings_of(batch, chosen_base.batch, is_required=is_required)
-        base_settings, hidden = find_hidden(
-            newer, chosen_base.batch, changed, self.execution, self.listener, is_required=self.uses_base_settings
-        )
-        if base_settings is not None and self.uses_base_settings:
-            newer = self.store.batch(base_settings.head.id, partial=True)
-            base_batch = base_settings.analyse_base(store, chosen_base.batch, self.listener)
-            why = f"{chosen_base.why}, with the settings of the base"
-            chosen_base = ComparisonBase(base_batch, why, chosen_base.change_begins)
-        else:
-            chosen_base = self._rerun_base(store, batch, chosen_base)
+        newer, chosen_base, hidden = self._choose_settings(newer, chosen_base, changed)
         older = self.store.batch(chosen_base.batch.id, partial=True)
+        conditions = judgeable_conditions(conditions, older, self.listener.note)
         comparison = compare_for_conditions(older, newer, conditions, path)
         touched = touched_since(batch, chosen_base.change_begins)
         lines = ChangeFilter(comparison, touched, changed_lines_only=changed_lines)
         require_reasons_rule(newer, conditions)
-        broken = _find_broken(comparison, conditions)
+        broken = find_broken(comparison, conditions)
         expired = expired_suppressions(newer, self.today or utc_today())
         selected = PathFilter(path)
         more = (each for each in (*broken.found, *expired) if selected.matches(each.path_bytes))
@@ -217,6 +212,7 @@ class GateChecker(NamedTuple):
 
         Raises InvalidInput (also for a condition that needs severities or metrics), UnknownId, or StoreError.
         """
+        conditions = [each for each in conditions if not (each.is_default and each.text in REFERENCE_CONDITIONS)]
         unknown = [
             condition.text
             for condition in conditions
@@ -285,6 +281,21 @@ class GateChecker(NamedTuple):
 
     def _run_commit(self, store: StoreDir, head: BatchDir, commit: NamedCommit) -> BatchDir:
         return obtain_commit_batch(store, head, commit, self.execution, self.listener)
+
+    def _choose_settings(
+        self, head: Batch, base: ComparisonBase, changed: ChangedSettings
+    ) -> tuple[Batch, ComparisonBase, HiddenFindings]:
+        """Return HEAD and the base, analysed with equal tasks and settings, and what the settings of HEAD hide."""
+        store, batch = head.question.store, head.question.batch
+        settings, hidden = find_hidden(
+            head, base.batch, changed, self.execution, self.listener, is_required=self.uses_base_settings
+        )
+        if settings is None or not self.uses_base_settings:
+            return head, self._rerun_base(store, batch, base), hidden
+        base_batch = settings.analyse_base(store, base.batch, self.listener)
+        why = f"{base.why}, with the settings of the base"
+        head = self.store.batch(settings.head.id, partial=True)
+        return head, ComparisonBase(base_batch, why, base.change_begins), hidden
 
     def _rerun_base(self, store: StoreDir, head: BatchDir, base: ComparisonBase) -> ComparisonBase:
         """Return the base with the tasks of HEAD: if its tasks differ, analyse its tree again."""
@@ -388,30 +399,9 @@ def _with_lost_files(head: Completeness, comparison: Comparison, *, lacks_files:
     )
 
 
-def _find_broken(comparison: Comparison, conditions: Sequence[Condition]) -> BrokenReferences:
-    codes = [condition.text for condition in conditions if condition.text in REFERENCE_CONDITIONS]
-    if not codes:
-        return BrokenReferences()
-    from codebatch.operations.gate.broken_references import find_broken_references  # Imported late: it needs parsers.
-
-    return find_broken_references(comparison, codes)
-
-
 def _count_not_judged(conditions: Sequence[Condition], comparison: Comparison) -> int:
     """Return the number of changes that may violate a condition, but for which an incomplete base has no result."""
     if comparison.old.is_complete:
         return 0
     changes = (change for change in comparison.differences({"not_comparable"}) if change.old is None)
     return len(evaluate_conditions(conditions, (change._replace(state="new") for change in changes)).forbidden)
-
-
-def parse_conditions(texts: Sequence[str]) -> list[Condition]:
-    """Parse conditions. The default condition forbids new errors. With `none`, nothing fails. Raises InvalidInput."""
-    if NO_CONDITION in texts:
-        if len(set(texts)) > 1:
-            raise InvalidInput(f"{NO_CONDITION} cannot be used with other conditions")
-        return []
-    try:
-        return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT_CONDITION,))]
-    except ValueError as error:
-        raise InvalidInput(str(error), hint=f"one of: {', '.join(CONDITION_FORMS)}") from error

@@ -449,6 +449,32 @@ def test_broken_import_is_shown_like_a_finding(codebatch: CommandLine) -> None:
     )
 
 
+def test_broken_imports_fail_the_check_by_default_if_the_batches_have_imports(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "def used(): ...\n")
+    write(codebatch.directory / "b.py", "from a import used\n")
+    codebatch("run", ".", "-q")
+    codebatch("baseline", "create", "known.jsonl")
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    failed = codebatch("check", status=1)
+    assert failed.lines[0].startswith("b.py:1:15: error unresolved-import a.py no longer defines used")
+    for options in (("--changed-lines",), ("--fail-on", "new-error"), ("--baseline", "known.jsonl")):
+        rows = codebatch("check", *options, "--json").json["conditions"]
+        assert [row["condition"] for row in rows] == ["new-error"]
+
+    left_out = "unresolved-import was not judged: batch "
+    write(codebatch.directory / "codebatch.toml", "[pipelines.quick]\ntasks = ['parse', 'lint']\n")
+    cases = ((["a.py"], "is restricted to paths"), ([".", "--pipeline", "quick"], "the task dependencies"))
+    for arguments, reason in cases:
+        ids = []
+        for text in ("y = 1\n", "z = 1\n"):
+            write(codebatch.directory / "a.py", text)
+            ids.append(codebatch("run", *arguments, "--json").json["batch_id"])
+        checked = codebatch("check", *ids)
+        assert left_out in checked.notes, checked.notes
+        assert reason in checked.notes
+
+
 def test_check_of_a_path_names_it_and_gives_no_advice_that_cannot_help(codebatch: CommandLine) -> None:
     """No comment suppresses a finding about a suppression."""
     write(codebatch.directory / "codebatch.toml", '[tasks.lint]\non = ["suppression-without-reason"]\n')

@@ -207,7 +207,7 @@ def test_failure_to_write_a_report_does_not_hide_the_verdict(changed: CommandLin
     job = CommandLine(changed.directory, prefix=UNPRIVILEGED)
     reports = ("--report", f"junit={folder / 'closed' / 'a.xml'}", "--report", f"gitlab={folder / 'b.json'}")
     ended = job("check", "HEAD~1", *reports, status=4, has_answer=True)
-    assert "new-error      1      0  failed" in ended.lines
+    assert "new-error              1      0  failed" in ended.lines
     assert "cannot write " in ended.notes
     assert _codes("gitlab", (folder / "b.json").read_bytes()) == ["F821"]
 

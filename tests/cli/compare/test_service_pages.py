@@ -78,7 +78,7 @@ def test_job_of_a_pull_request_fails_and_writes_the_reports_that_it_names(codeba
     for folder in re.findall(r"mkdir -p (\S+)", text):
         (work / folder).mkdir()
     ended = job(*check.split(), status=1)
-    assert "new-error      1      0  failed" in ended.lines
+    assert "new-error              1      0  failed" in ended.lines
     assert f"batch of commit {git(origin, 'rev-parse', 'main')[:12]}" in ended.notes
     assert "out of date" not in ended.notes
     for report in re.findall(r"--report \w+=(\S+)", check):

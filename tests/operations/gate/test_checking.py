@@ -113,7 +113,7 @@ def test_gate_compares_with_the_merge_base_and_reports_only_new_findings(project
     assert base_of(checked).batch.id == batch.id
     assert base_of(checked).why == f"batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
     assert _new_findings(checked) == [("b.py", "syntax-error")]
-    assert [(condition.value, condition.verdict) for condition in checked.judged] == [(1, "failed")]
+    assert [(condition.value, condition.verdict) for condition in checked.judged] == [(1, "failed"), (0, "passed")]
 
 
 def test_gate_runs_the_tree_of_the_merge_base_if_only_an_older_batch_exists(project: Project) -> None:

@@ -10,7 +10,8 @@ import pytest
 import codebatch
 from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic
-from codebatch.operations.gate.quality_gate import CheckResult, GateChecker, parse_conditions
+from codebatch.operations.gate.condition_inputs import parse_conditions
+from codebatch.operations.gate.quality_gate import CheckResult, GateChecker
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from tests.operations.gate.conftest import SYNTAX_ERROR
