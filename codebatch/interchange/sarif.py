@@ -117,7 +117,8 @@ def _tool_run(
         )
     places = {code: place for place, code in enumerate(levels)}
     rules = tuple(_described_rule(tool, code, level, summaries) for code, level in levels.items())
-    lacks = [{"level": "error", "message": {"text": exported.incomplete}}] if exported.incomplete else UNSET
+    severity = "warning" if exported.is_accepted else "error"
+    lacks = [{"level": severity, "message": {"text": exported.incomplete}}] if exported.incomplete else UNSET
     version = exported.tools.get(tool) or UNSET
     invocation = ToolInvocation(
         execution_successful=not exported.incomplete, tool_execution_notifications=_raw_json(lacks)

@@ -41,7 +41,7 @@ class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("a shard rule needs 1 <= files_min <= files_average <= files_max and bytes_max >= 1")
 
     def for_parts(self, files: int) -> ShardRule:
-        """Return a rule that divides `files` files into 32 shards or more, so that parts get equal work.
+        """Return a rule with smaller shards if there are few files, so that parts get equal work.
 
         The rule is the same on all machines and for all numbers of parts. A rule that a user has set stays.
         """

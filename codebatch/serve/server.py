@@ -108,7 +108,8 @@ class _ProblemPrinter:
     """Prints the first problem of the system with connections in one line. Bugs are printed with their traceback.
 
     After a lack of open files, asyncio waits a second and accepts connections again, also if the server has closed its
-    socket by then: it raises a ValueError (`BaseSelectorEventLoop._accept_connection`). So `is_stopping` hides these.
+    socket by then: it raises a ValueError (`BaseSelectorEventLoop._accept_connection`). If `is_stopping` is set, this
+    error is ignored.
     """
 
     def __init__(self) -> None:

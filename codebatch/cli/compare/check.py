@@ -36,7 +36,7 @@ from codebatch.cli.framework.context import CommandContext, table_lines, with_co
 from codebatch.cli.output.terminal import printable_line
 from codebatch.cli.output.widths import terminal_width
 from codebatch.cli.run.run import RunListener
-from codebatch.compare.conditions import CONDITION_FORMS, DEFAULT_CONDITIONS, EXPIRING, UNEXPLAINED, ConditionResult
+from codebatch.compare.conditions import CONDITION_FORMS, DEFAULT_CONDITIONS, ConditionResult
 from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.record import Diagnostic
@@ -203,7 +203,7 @@ def check(
     Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or nothing was compared.
     """
     conditions = parse_conditions(fail_on)
-    targets = resolve_reports(reports, context.store_place.store_root())
+    targets = resolve_reports(reports, context.store_place.store_root(), baseline)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     store = Store(context.store_place.open(), context.note, context.report)
     uses_base = settings_from == "base"
@@ -250,7 +250,7 @@ def _advice(checked: CheckResult, options: Sequence[str], baseline: Path | None)
         command = shlex.join(["codebatch", "check", *named, *options])
         yield f"to repeat this on your machine: codebatch run . && {command}"
     codes = [change.new.code for change in checked.forbidden if isinstance(change.new, Diagnostic)]
-    codes = [code for code in codes if code not in (EXPIRING, UNEXPLAINED)]  # No comment suppresses these.
+    codes = [code for code in codes if not code.startswith(("suppression-", "syntax-error"))]  # A comment cannot help.
     if codes:
         yield f"to accept a finding, add a comment to its line: codebatch: ignore[{codes[0]}] and the reason"
 

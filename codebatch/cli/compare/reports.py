@@ -70,10 +70,10 @@ def _as_finding(change: Change) -> ExportedFinding:
     return own_finding(record.path_bytes, code, change_text(change), line=line)
 
 
-def resolve_reports(reports: Sequence[str], store_root: Path | None) -> list[ReportTarget]:
+def resolve_reports(reports: Sequence[str], store_root: Path | None, baseline: Path | None) -> list[ReportTarget]:
     """Return the reports to write, given as FORMAT=FILE. Remove older files: a check that fails would leave them.
 
-    Raises InvalidInput if one of them is invalid.
+    Raises InvalidInput if one of them is invalid, or is the baseline.
     """
     targets: list[ReportTarget] = []
     for text in reports:
@@ -91,6 +91,8 @@ def resolve_reports(reports: Sequence[str], store_root: Path | None) -> list[Rep
         path = resolve_output(name, example)
         if store_root is not None:
             refuse_in_store(path, store_root)
+        if baseline is not None and path == baseline.resolve():
+            raise InvalidInput(f"--report {name!r} is the file of --baseline")
         if path in [target.path for target in targets] and not is_null_device(path):
             raise InvalidInput(f"two reports cannot be the same file, {name!r}")
         targets.append(ReportTarget(form, name, path))

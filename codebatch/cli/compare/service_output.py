@@ -39,11 +39,13 @@ def print_service_output(
     """
     found = list(violations(checked))
     missing = f"incomplete: {missing}" if missing and checked.is_compared else missing
+    has_error = bool(missing) and kind == "error"
     if os.environ.get("GITHUB_ACTIONS") == "true":
         lines = [workflow_command(kind, missing, {"title": TITLE})] * bool(missing)
         lines += [workflow_command("warning", line, {"title": TITLE}) for line in _hiding_lines(checked)]
-        lines += [annotation_command("error", finding) for finding in found[:ANNOTATIONS_MAX]]
-        _print_annotations(context, lines, len(found) - ANNOTATIONS_MAX, f"GitHub shows at most {ANNOTATIONS_MAX}")
+        shown = ANNOTATIONS_MAX - has_error
+        lines += [annotation_command("error", finding) for finding in found[:shown]]
+        _print_annotations(context, lines, len(found) - shown, f"GitHub shows at most {ANNOTATIONS_MAX}")
         if os.environ.get("GITHUB_STEP_SUMMARY"):
             try:
                 append_summary(
@@ -55,7 +57,9 @@ def print_service_output(
         lines = [issue_command(missing, {"type": kind})] * bool(missing)
         lines += [issue_command(line, {"type": "warning"}) for line in _hiding_lines(checked)]
         lines += map(_issue_line, found)
-        _print_annotations(context, lines, len(found) - ISSUES_MAX, f"Azure Pipelines shows at most {ISSUES_MAX}")
+        _print_annotations(
+            context, lines, len(found) + has_error - ISSUES_MAX, f"Azure Pipelines shows at most {ISSUES_MAX}"
+        )
     elif os.environ.get("BUILDKITE") == "true":
         _annotate_build(
             context, _summary(checked, found, (missing, *advice)), "success" if checked.has_passed else kind

@@ -104,7 +104,7 @@ def name_revision(
 def find_commit_batch(store: StoreDir, commit: NamedCommit, head: BatchDir | None = None) -> BatchDir | None:
     """Return the latest batch of a commit without uncommitted changes, or None.
 
-    If `head` is given, its sources and paths are those of `head`. Otherwise, it may be of any source directory.
+    If `head` is given, the batch has the scope of `head`. Otherwise, it may be of any source directory.
     """
     batches = (batch for batch in iter_batches(store) if batch.about.is_clean and batch.about.commit == commit.id)
     return next((batch for batch in batches if head is None or has_clean_scope(batch.about, head.about)), None)

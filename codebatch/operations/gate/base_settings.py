@@ -16,7 +16,7 @@ import msgspec
 
 from codebatch.compare.differences import Change
 from codebatch.coordinator.analysis.planning import check_tools
-from codebatch.errors import BatchIncomplete, CodebatchError, Stopped
+from codebatch.errors import BatchIncomplete, CodebatchError, InvalidInput, Stopped, ToolMismatch
 from codebatch.git.ancestry import Repository
 from codebatch.git.changed_lines import changed_paths
 from codebatch.git.commit_tree import check_out_commit
@@ -30,6 +30,7 @@ from codebatch.operations.gate.base_runs import freeze_commit, head_rules, run_s
 from codebatch.operations.gate.changed_settings import ChangedSettings
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.project.configuration import Configuration, load_configuration
+from codebatch.operations.project.pipelines import project_code_tasks
 from codebatch.operations.project.project_snapshot import rules_for, take_snapshot_of_paths
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import choose_pipeline, plan_tasks
@@ -68,12 +69,12 @@ class BaseSettings(NamedTuple):
 
     def analyse_base(self, store: StoreDir, base: BatchDir, listener: Listener) -> BatchDir:
         """Return the batch of the base's files with these settings. Raises BatchIncomplete, Stopped or StoreError."""
+        checkout = Checkout(base.about.commit, False)  # Other rules may have selected the files of this commit.
         try:
             snapshot = freeze_commit(store, base.about.commit, self.head, self.rules, listener)
-        except (GitError, OSError) as error:
+            return run_snapshot_as(store, self.head, snapshot, self.execution, listener, checkout, base)
+        except (GitError, OSError, ToolMismatch, InvalidInput) as error:
             raise BatchIncomplete(f"the base cannot be analysed with its settings: {error}") from error
-        checkout = Checkout(base.about.commit, False)  # Other rules may have selected the files of this commit.
-        return run_snapshot_as(store, self.head, snapshot, self.execution, listener, checkout, base)
 
 
 def find_hidden(
@@ -196,8 +197,10 @@ def _load_base_configuration(
     file = configuration.file
     if file is not None and file.resolve().parent != top.resolve():
         raise BatchIncomplete(f"{file.name} is not a file in the root of the project")
-    is_of_commit = own.file is None or own.file.name.encode() in changed.paths or os.path.lexists(top / own.file.name)
-    if not is_of_commit or (own.file is not None and own.file.resolve().parent != source.resolve()):
+    is_file_in_commit = (
+        own.file is None or own.file.name.encode() in changed.paths or os.path.lexists(top / own.file.name)
+    )
+    if not is_file_in_commit or (own.file is not None and own.file.resolve().parent != source.resolve()):
         raise BatchIncomplete(f"{own.file} is not in the commit of HEAD")
     return configuration
 
@@ -224,18 +227,19 @@ def _plan_base_tasks(
 ) -> list[PlannedTask]:
     """Return the tasks that the base's settings plan. Imported findings are those of HEAD.
 
-    Commands are not started if HEAD has none, because HEAD may have been analysed with `--no-commands`.
+    Code of the project is not started if HEAD ran none, because HEAD may have been analysed with `--no-commands`.
     """
-    plan = head.plan()
-    pipeline = choose_pipeline(configuration, None if plan.pipeline == own.settings.pipeline else plan.pipeline)
+    plan, settings = head.plan(), configuration.settings
+    name = settings.pipeline if plan.pipeline == own.settings.pipeline else plan.pipeline
     commands = configuration.catalogue.commands
     runnable = [
-        name
-        for name in pipeline.tasks
-        if name in commands and not (commands[name].table.optional and find_program(commands[name]) is None)
+        task
+        for task in project_code_tasks(configuration, name)  # `choose_pipeline` would load custom tasks.
+        if not (task in commands and commands[task].table.optional and find_program(commands[task]) is None)
     ]
-    if runnable and own.catalogue.commands.keys().isdisjoint(plan.task_names):
-        raise BatchIncomplete(f"HEAD was analysed without a task that calls a program, such as {runnable[0]}")
+    if runnable and {*own.catalogue.commands, *own.catalogue.custom_locations}.isdisjoint(plan.task_names):
+        raise BatchIncomplete(f"HEAD was analysed without a task that runs code of the project, such as {runnable[0]}")
+    pipeline = choose_pipeline(configuration, name)
     source = Path(os.fsdecode(head.about.sources[0])).resolve()
     is_project = own.directory.resolve().is_relative_to(source)
     tasks = plan_tasks(configuration, pipeline, listener.note, is_project=is_project)

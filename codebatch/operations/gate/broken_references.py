@@ -17,7 +17,7 @@ from codebatch.compare.absence.file_selection import FileSelectionDiff
 from codebatch.compare.batches import differing_records
 from codebatch.compare.conditions import BROKEN_USE, UNRESOLVED_IMPORT, BrokenReference, BrokenReferences
 from codebatch.model.analysis.uses import UNKNOWN, Definition, NameUse
-from codebatch.model.entry import display_path
+from codebatch.model.entry import display_path, path_fields
 from codebatch.model.record import Edge, Symbol
 from codebatch.model.text.words import WordFinder
 from codebatch.operations.comparison.comparison import Comparison
@@ -33,9 +33,12 @@ _PROVIDERS_MAX = 50
 """Maximum number of files that are followed as exporters of the names of another file."""
 # A name that is given to the default export, whose own name is unknown.
 _DEFAULT = re.compile(rb"\b(import|import\s+type|default\s+as)\s+\Z")
-# Python blocks in which a use, or an import, may fail. Code in other languages that may fail.
+_BLOCK_START = re.compile(rb":\s*(#.*)?\Z")
+# Lines above a Python use that expect it to fail.
 _FALLIBLE = re.compile(rb"(try|except)\b|with\b.*\b(raises|suppress)")
+# Lines above a Python import that expect it to fail, or to be optional.
 _CONDITIONAL = re.compile(_FALLIBLE.pattern + rb"|(else|elif)\b|if\b(?!.*TYPE_CHECKING)")
+# Lines in other languages whose import or use may fail.
 _GUARDED = re.compile(rb"\b(require|import)\s*\(|\?\.|\btypeof\b|\bcfg\b")
 
 
@@ -46,9 +49,9 @@ def find_broken_references(comparison: Comparison, codes: Collection[str]) -> Br
     """
     old = comparison.old.question.records
     search = _BrokenSearch(comparison)
-    unique = {(each.path, each.line, each.message): each for each in search.iter_broken() if each.code in codes}
-    remaining = [each for each in unique.values() if not search.is_suppressed(str(each.path), each.line, each.code)]
-    found = [each for each in remaining if search.possible.is_parsed(str(each.path))]
+    unique = {(each.path_bytes, each.line, each.message): each for each in search.iter_broken() if each.code in codes}
+    remaining = [each for each in unique.values() if not search.is_suppressed(each)]
+    found = [each for each in remaining if search.possible.is_parsed(os.fsdecode(each.path_bytes))]
     comparison.trees.lost.update(("new", path) for path in search.new.missing)
     found.sort(key=lambda each: (each.path_bytes, each.line, each.column))
     base = tasks_completeness(old, old.plan.needed_for("dependencies"))
@@ -81,11 +84,12 @@ class _BrokenSearch:
                         yield from self._find_missing_file(path, source, current)
                     yield from self._find_missing_names(providers, source, current, names)
 
-    def is_suppressed(self, path: str, line: int, code: str) -> bool:
+    def is_suppressed(self, broken: BrokenReference) -> bool:
         """Return whether a comment of codebatch accepts a broken reference."""
-        content, contexts = self.new.read(path) or (b"", {})
+        path = broken.path_bytes
+        content, contexts = self.new.read(os.fsdecode(path)) or (b"", {})
         suppressed = absence_services().are_suppressed
-        return b"codebatch:" in content and suppressed(os.fsencode(path), content, contexts, [(line, code)])[0]
+        return b"codebatch:" in content and suppressed(path, content, contexts, [(broken.line, broken.code)])[0]
 
     def _lost_names(self) -> Mapping[str, Sequence[str]]:
         """Return the changed files with the names that only the base defines or imports at their outermost level."""
@@ -128,7 +132,9 @@ class _BrokenSearch:
             place = NameUse(edge.line, 1, edge.line, 1, "import", "", name, UNKNOWN)
             place = next((use for use in uses if use.line == edge.line), place)
             if not self._is_guarded(current, place, is_use=False):
-                yield _make(UNRESOLVED_IMPORT, current, place, f"{edge.imported} leads to no file; {path} {change}")
+                yield _make(
+                    UNRESOLVED_IMPORT, current, place, f"{edge.imported} leads to no file; {_shown(path)} {change}"
+                )
 
     def _imports_in(self, path: str, imported: Collection[str], links: Sequence[Edge]) -> Iterator[Edge]:
         """Yield the links of some imports in a file of HEAD. Python names from one file in one line share a link."""
@@ -166,7 +172,7 @@ class _BrokenSearch:
                 own = sorted(each for each in targets if each in files or _is_in_package(each, providers[0]))
                 needed = own if is_use else targets
                 if own and not any(self.possible.has_definition(each, name) for each in needed):
-                    message = f"{own[0]} no longer defines {name}; it was at {was.path}:{was.line}"
+                    message = f"{_shown(own[0])} no longer defines {name}; it was at {_shown(was.path)}:{was.line}"
                     yield _make(BROKEN_USE if is_use else UNRESOLVED_IMPORT, current, use, message)
 
     def _targets(self, path: str, line: int | None) -> set[str]:
@@ -186,13 +192,16 @@ class _BrokenSearch:
         """Return whether the code around a use or import expects that it may fail, or names something else by it."""
         lines = self._trees.file_lines("new", os.fsencode(path))[: use.line]
         if not path.endswith(PYTHON):
-            own = lines[-1] if lines else b""
+            own = b"".join(lines[-2:] if path.endswith(".rs") else lines[-1:])  # An attribute of Rust is above.
             return _GUARDED.search(own) is not None or _DEFAULT.search(own[: use.column - 1]) is not None
         pattern, indent = _FALLIBLE if is_use else _CONDITIONAL, 1 << 20
+        is_end_of_head = False
         for line in reversed(lines):
-            text = line.strip()
-            if (indent == 1 << 20 or text.endswith(b":")) and len(line) - len(line.lstrip()) < indent:
-                indent = len(line) - len(line.lstrip())
+            text, own_indent = line.strip(), len(line) - len(line.lstrip())
+            is_start = indent == 1 << 20 or (_BLOCK_START.search(text) is not None and not text.startswith(b"#"))
+            if (is_start and own_indent < indent) or (is_end_of_head and text and own_indent == indent):
+                is_end_of_head = text[:1] in (b")", b"]", b"}")  # The head of the block begins above.
+                indent = own_indent
                 if pattern.match(text):
                     return True
         return False
@@ -211,7 +220,8 @@ def _certain_uses(uses: Iterable[NameUse]) -> Mapping[tuple[str, str], Definitio
         found = (
             definitions[0] if is_certain and definitions and definitions[0].qualified == definitions[0].name else None
         )
-        certain[use.role, use.target] = found and certain.get((use.role, use.target), found)
+        key = use.role, use.target
+        certain[key] = found if certain.get(key, found) == found else None
     return {key: found for key, found in certain.items() if found is not None}
 
 
@@ -220,9 +230,15 @@ def _is_in_package(path: str, other: str) -> bool:
     return path.endswith(".go") and os.path.dirname(path) == os.path.dirname(other)
 
 
+def _shown(path: str) -> str:
+    return display_path(os.fsencode(path))
+
+
 def _make(code: str, path: str, place: NameUse, message: str) -> BrokenReference:
+    text, encoded = path_fields(os.fsencode(path))
     return BrokenReference(
-        path=path,
+        path=text,
+        path_b64=encoded,
         line=place.line,
         column=place.column,
         end_line=place.end_line,

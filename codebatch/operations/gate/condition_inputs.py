@@ -62,9 +62,10 @@ def require_reasons_rule(head: Batch, conditions: Sequence[Condition]) -> None:
 def judgeable_conditions(
     conditions: Sequence[Condition], batch: Batch, note: NoteCallback, *, changed_lines: bool = False
 ) -> list[Condition]:
-    """Return the conditions that can be judged with a batch. Only defaults are left out, with a note.
+    """Return the conditions that can be judged with a batch. Only defaults are left out. A note has the reason.
 
-    Broken imports need the imports of all files. They are seldom on changed lines.
+    Broken imports need the imports of all files. They are seldom on changed lines, so `changed_lines` leaves them out
+    without a note.
     """
     defaults = [each for each in conditions if each.is_default and each.text in REFERENCE_CONDITIONS]
     records = batch.question.records

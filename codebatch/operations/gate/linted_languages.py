@@ -43,7 +43,7 @@ def count_unlinted_files(records: BatchRecords, catalogue: TaskCatalogue) -> dic
 def _selected_languages(table: CommandTable, files: Sequence[ParsedFile]) -> set[str]:
     """Return the languages of the files that the settings `match` of a task select.
 
-    A language in `match` that no file has can be another spelling of any of theirs, so all are returned.
+    If `match` names a language that no file has, it may be another spelling, so all languages are returned.
     """
     patterns, languages = parse_arguments(table.path_patterns, "match"), with_variants(table.languages)
     known = {file.lang for file in files}

@@ -12,7 +12,7 @@ from codebatch.compare.conditions import EXPIRING
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch
 
-_UNTIL = re.compile(r" until (\d{4}-\d\d-\d\d): ")
+_UNTIL = re.compile(r"`[^`]*` until ([0-9]{4}-[0-9]{2}-[0-9]{2}): ")
 
 
 def utc_today() -> date:
@@ -23,7 +23,11 @@ def utc_today() -> date:
 def expired_suppressions(head: Batch, today: date) -> Iterator[Diagnostic]:
     """Yield the suppressions whose last day is before `today`, each as a new error. Raises StoreError."""
     for finding in head.diagnostics(code=EXPIRING):
-        until = _UNTIL.search(finding.message)
-        if until is not None and date.fromisoformat(until[1]) < today:
+        until = _UNTIL.match(finding.message)
+        try:
+            is_expired = until is not None and date.fromisoformat(until[1]) < today
+        except ValueError:  # A custom task can report this code with any message.
+            continue
+        if is_expired:
             message = f"expired suppression: {finding.message}"
             yield msgspec.structs.replace(finding, severity="error", message=message)

@@ -7,11 +7,9 @@ import os
 import msgspec
 
 from codebatch.compare.matching.trees import TreeComparison
-from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.plan import Plan
 from codebatch.operations.project.configuration import Configuration
-from codebatch.operations.project.pipelines import find_pipeline
+from codebatch.operations.project.pipelines import project_code_tasks
 from codebatch.query.filters.paths import PathFilter
 from codebatch.query.sources.parsed_files import ParsedFile
 
@@ -31,17 +29,9 @@ class UncheckedParts(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_unchecked_parts(trees: TreeComparison, configuration: Configuration, path: str) -> UncheckedParts:
     """Return what HEAD did not check. Only files that the filter `path` selects count. Raises StoreCorrupt."""
-    return UncheckedParts(
-        tasks_not_run=_tasks_not_run(trees.new.plan, configuration), less_checked_files=_less_checked_files(trees, path)
-    )
-
-
-def _tasks_not_run(plan: Plan, configuration: Configuration) -> tuple[str, ...]:
-    try:
-        pipeline = find_pipeline(configuration, plan.pipeline)
-    except InvalidInput:  # The settings have no pipeline of this name any more.
-        return ()
-    return tuple(sorted({*pipeline.tasks} - {*plan.task_names}))
+    plan = trees.new.plan
+    not_run = (task for task in project_code_tasks(configuration, plan.pipeline) if task not in plan.task_names)
+    return UncheckedParts(tasks_not_run=tuple(not_run), less_checked_files=_less_checked_files(trees, path))
 
 
 def _less_checked_files(trees: TreeComparison, path: str) -> tuple[str, ...]:

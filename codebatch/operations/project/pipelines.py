@@ -45,6 +45,17 @@ def find_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
     return replace(pipeline, tasks=(*pipeline.tasks, *sorted(settings.tasks.keys() - set(pipeline.tasks))))
 
 
+def project_code_tasks(configuration: Configuration, name: str) -> list[str]:
+    """Return the tasks of a pipeline that run code of the project: commands and custom tasks. None of them is loaded.
+
+    Tasks that only other tasks need are left out. If there is no pipeline `name`, the list is empty.
+    """
+    settings, catalogue = configuration.settings, configuration.catalogue
+    table = settings.pipelines.get(name)
+    tasks = table.tasks if table is not None else settings.tasks if name == "full" else ()
+    return sorted({*catalogue.commands, *catalogue.custom_locations}.intersection(tasks))
+
+
 def iter_pipelines(configuration: Configuration) -> Iterator[Pipeline]:
     """Yield all pipelines, the built-in ones first. Raises InvalidConfiguration."""
     for name in pipeline_names(configuration):

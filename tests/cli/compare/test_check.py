@@ -29,11 +29,11 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
     allowed = codebatch("check", "--allow-no-base", "--json")
     assert (allowed.json["passed"], allowed.json["compared"], allowed.notes) == (False, False, f"{nothing}\n")
 
-    write(codebatch.directory / "b\x1b.py", "def f(:\n")
+    write(codebatch.directory / "b\x1b.py", "print(f)\n")
     codebatch("run", ".", "-q")
     ended = codebatch("check", "--fail-on", "new-error", "--fail-on", "severity-raised", status=1)
     assert [line.split() for line in ended.lines[1:]] == [
-        ["1", "|", "def", "f(:"],
+        ["1", "|", "print(f)"],
         ["|", "^"],
         ["condition", "value", "limit", "verdict"],
         ["new-error", "1", "0", "failed"],
@@ -41,15 +41,15 @@ def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: Comman
         ["1", "new,", "1", "unchanged"],
         ["to", "list", "one", "state:", *ended.lines[-1].split()[4:]],
     ]
-    assert ended.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
+    assert ended.lines[0].startswith("b\\x1b.py:1:7: error F821 ")
     assert ended.lines[0].endswith("[new]")
     assert ended.notes.splitlines()[-2:] == [
         "failed: new-error (1 time)",
-        "to accept a finding, add a comment to its line: codebatch: ignore[syntax-error] and the reason",
+        "to accept a finding, add a comment to its line: codebatch: ignore[F821] and the reason",
     ]
     answer = codebatch("--json", "check", status=1).json
     assert (answer["passed"], answer["counts"]["new"]) == (False, 1)
-    assert [row["code"] for row in answer["forbidden"]] == ["syntax-error"]
+    assert [row["code"] for row in answer["forbidden"]] == ["F821"]
     itself = codebatch("check", "latest", "latest", "--allow-no-base", status=3)
     assert itself.lines == ["not compared: BASE (latest) and HEAD are the same batch"]
     assert "--allow-no-base" not in itself.notes

@@ -188,6 +188,8 @@ def test_reports_that_cannot_be_written_are_refused(codebatch: CommandLine, repo
     error = codebatch("check", "--report", "gitlab=kept.xml", "--report", report, "--json", status=2).error
     assert message in error["message"]
     assert kept.read_text() == "kept"
+    codebatch("check", "--baseline", "kept.xml", "--report", "junit=./kept.xml", status=2)
+    assert kept.read_text() == "kept"
 
 
 def test_report_does_not_replace_the_file_of_standard_output(codebatch: CommandLine) -> None:

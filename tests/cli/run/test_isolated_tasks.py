@@ -118,5 +118,11 @@ def test_no_commands_runs_no_code_of_the_project(codebatch: CommandLine) -> None
     for words in ("findings", "export sarif", "gc", "status"):
         codebatch(*words.split())
     assert not canary.exists()
+    write(root / "codebatch.toml", f"exclude = ['b']\n{(root / 'codebatch.toml').read_text()}")
+    commit_all(root)
+    codebatch("run", ".", "--no-commands")
+    hidden = codebatch("check", "HEAD~1", "--json").json["hidden"]
+    assert "without a task that runs code of the project, such as words" in hidden["unknown_reason"]
+    assert not canary.exists(), "the settings of the base are applied without its tasks"
     codebatch("run", ".", "--pipeline", "ci")
     assert canary.exists()

@@ -114,7 +114,7 @@ def test_commands_of_the_base_do_not_start_if_head_ran_none(tmp_path: Path, monk
     project = _project(tmp_path, _LINTER)
     project.commit({"codebatch.toml": b""})
     reason = _hide(project, monkeypatch)
-    assert reason.endswith("HEAD was analysed without a task that calls a program, such as l")
+    assert reason.endswith("HEAD was analysed without a task that runs code of the project, such as l")
 
 
 @pytest.mark.parametrize("content", [b"exclude = [\n", b"tasks = 1\n", b'[tasks.l]\npython = "t.py:task"\n'])

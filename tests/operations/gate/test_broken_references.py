@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,21 @@ class C:
         {"a.py": _WITHOUT},
         (),
     ),
+    "commented fallback": (
+        {"a.py": _A, "b.py": b"try:  # optional\n# old:\n    from a import used\nexcept ImportError:\n    used = 0\n"},
+        {"a.py": _WITHOUT},
+        (),
+    ),
+    "condition of several lines": (
+        {"a.py": _A, "b.py": b"import os\n\nif (\n    os.environ\n):  # noqa\n    from a import used\n"},
+        {"a.py": _WITHOUT},
+        (),
+    ),
+    "conditional item": (
+        {"a.rs": b"pub fn used() {}\n", "main.rs": b"mod a;\n#[cfg(test)]\nuse a::used;\nfn main() { used(); }\n"},
+        {"a.rs": b"pub fn other() {}\n"},
+        (),
+    ),
     "fallback of a use": (
         {"a.py": _A, "b.py": b"import a\n\ntry:\n    a.used()\nexcept AttributeError:\n    pass\n"},
         {"a.py": _WITHOUT},
@@ -283,7 +299,7 @@ class C:
 
 
 def _change(tmp_path: Path, before: Files, after: Files) -> Project:
-    project = Project(tmp_path, [{path.encode(): data for path, data in before.items() if data is not None}])
+    project = Project(tmp_path, [{os.fsencode(path): data for path, data in before.items() if data is not None}])
     for path in [path for path, data in after.items() if data is None]:
         (project.tree / path).unlink()
     project.commit({path: data for path, data in after.items() if data is not None})
@@ -348,3 +364,11 @@ def test_other_conditions_ignore_broken_references(tmp_path: Path, monkeypatch: 
     # The lines of broken imports are mostly unchanged.
     assert len(project.check("unresolved-import", base="main~1", changed_lines=True).forbidden) == 1
     assert project.check("new", base="main~1").has_passed
+
+
+def test_names_that_are_not_utf8_stop_no_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before: Files = {"a.py": _A, "b.py": _B, "caf\udce9.py": _B, "\udce9.py": _A}
+    project = _change(tmp_path, before, {"a.py": _WITHOUT, "\udce9.py": None})
+    monkeypatch.chdir(project.tree)
+    (change,) = _check(project, "unresolved-import").forbidden
+    assert change.record.path_bytes == b"b.py"

@@ -62,7 +62,8 @@ def test_suppressions_expire_after_their_last_day(project: Project, monkeypatch:
     """The date is judged when the check is made: the batch is the same, and its commit is the old one."""
     monkeypatch.chdir(project.tree)
     project.commit({"src/b.py": b"import os  # codebatch: ignore[F401] until 2027-01-31 moved then\n"})
-    project.commit({"c.py": b"x = 1\n"})
+    hostile = b"x = 1  # codebatch: ignore[ until 2027-02-30: ] until 2027-02-28 x\n"
+    project.commit({"c.py": hostile + hostile.replace(b": ]", b": `]")})
     project.run()
     added = project.check("new", base="change~2", today=date(2027, 1, 31))
     assert (added.has_passed, added.allowed) == (True, []), "a suppression with a date is not a finding itself"

@@ -14,7 +14,8 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import SUPPRESSION_MARKER
 
 _SUPPRESSION = re.compile(
-    rb"(?:codebatch: ignore(?:-next-line|-file)?(?![\w-])|(?:type|pyright|ruff):[ \t]*ignore\b|lgtm\b)(?:\[[^\]\n]*\])?"
+    rb"(?:codebatch: ignore(?:-next-line|-file)?(?![\w-])|(?:type|pyright|ruff):[ \t]*ignore\b|lgtm\b)"
+    rb"(?:\[[^\]`\n]*\])?"
     rb"|(?i:\bnoqa\b)(?::[ \t]*[A-Z]+[0-9]+(?:[, \t]+[A-Z]+[0-9]+)*)?"
     rb"|(?:pylint:[ \t]*disable(?:-next)?|shellcheck[ \t]+disable)=[\w-]+(?:,[ \t]*[\w-]+)*"
     rb"|(?:eslint-disable(?:-next-line|-line)?|noinspection|rubocop:disable)\b"
@@ -109,7 +110,7 @@ SUPPRESSION_RULES: tuple[TextRule, ...] = (
     TextRule(
         code="suppression-without-reason",
         severity="warning",
-        summary="a suppression comment of any linter",
+        summary="a suppression comment without a reason",
         find=_find_unexplained,
         is_on=False,
         is_style=True,
