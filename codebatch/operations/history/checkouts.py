@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from codebatch.git.checkout import CheckoutComparison
 from codebatch.git.history import find_head, is_repository_top
 from codebatch.git.repository import GitError, find_git
 from codebatch.operations import NoteCallback
-from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.snapshotting.walk import work_tree_around
 from codebatch.store.batches.batch_directory import NO_CHECKOUT, Checkout
+
+if TYPE_CHECKING:
+    from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
 
 def find_source_repository(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
