@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, pairwise
@@ -121,7 +120,8 @@ class BatchImports:
         returned, including those of other files. Raises StoreCorrupt.
         """
         if self.all_imports is None and len(targets) <= TARGET_LOOKUPS_MAX:
-            lookups = [TermLookup(make_key(DEPENDENCY_TAG, os.fsencode(target)), is_prefix=False) for target in targets]
+            keys = [make_key(DEPENDENCY_TAG, target.encode("utf-8", "surrogateescape")) for target in targets]
+            lookups = [TermLookup(key, is_prefix=False) for key in keys]
             pieces = self._edge_pieces(lookups)
             if self._is_lookup_cheap(pieces):
                 return _group_by_target(self._read_imports(pieces))
