@@ -387,7 +387,7 @@ def _check_lines(context: CommandContext, checked: CheckResult, command: str | N
             for change in checked.judged
         ]
         yield from table_lines(rows, ("condition", "value", "limit", "verdict"))
-    if checked.is_compared:
+    if checked.is_compared and (any(checked.counts.values()) or not checked.forbidden):
         yield from _count_texts(checked)
     if checked.comparison is not None and any(checked.counts.values()):
         words = shlex.join(["diff", *_comparison_words(checked.comparison, checked.path)])

@@ -458,6 +458,7 @@ def test_broken_imports_fail_the_check_by_default_if_the_batches_have_imports(co
     codebatch("run", ".", "-q")
     failed = codebatch("check", status=1)
     assert failed.lines[0].startswith("b.py:1:15: error unresolved-import a.py no longer defines used")
+    assert "nothing found in either batch" not in failed.lines, "a broken import is in no batch"
     for options in (("--changed-lines",), ("--fail-on", "new-error"), ("--baseline", "known.jsonl")):
         rows = codebatch("check", *options, "--json").json["conditions"]
         assert [row["condition"] for row in rows] == ["new-error"]

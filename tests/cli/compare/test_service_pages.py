@@ -83,4 +83,4 @@ def test_job_of_a_pull_request_fails_and_writes_the_reports_that_it_names(codeba
     assert "out of date" not in ended.notes
     for report in re.findall(r"--report \w+=(\S+)", check):
         assert (work / report).stat().st_size > 0
-        assert "test-results/" in report or text.count(report) >= 2, "the service is told about the report"
+        assert "test-results/" in report or text.count(report) >= 2, "the service gets the report"

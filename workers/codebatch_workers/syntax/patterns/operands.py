@@ -57,7 +57,7 @@ _STARTS: Mapping[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
         "typescript": _JAVASCRIPT_START,
     }.items()
 }
-"""By language: beginnings of an expression that mean something else where a node of these types begins."""
+"""Tokens that change their meaning at the start of a node of these types, by language."""
 
 
 def is_operation(node: Node) -> bool:
