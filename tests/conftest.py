@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from codebatch.operations.history.ci_services import CI_SERVICES
 from codebatch.system.host import usable_cores
 from codebatch.system.processes.memory import available_memory
 from tests.support.resources import left_open, open_descriptors
@@ -24,6 +25,11 @@ settings.load_profile("any machine")
 
 # Otherwise each process that a test starts would compile all modules of codebatch again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A CI service that runs the tests would otherwise choose bases, and keep fewer batches.
+for _service in CI_SERVICES:
+    for _name in (*_service.markers, *_service.target_branch, *_service.target_commit, *_service.base, "CI"):
+        os.environ.pop(_name, None)
 
 _PROCESS_FOLDERS = frozenset({"bad_input", "cli", "commands", "execution", "faults", "oracles", "proof"})
 _MEMORY_FILES = "/dev/shm"

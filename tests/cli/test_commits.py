@@ -17,7 +17,7 @@ from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.operations.runs.execution import ExecutionSettings
 from tests.support.command_line import CommandLine, check_schema
-from tests.support.git_project import Project, leave_ci
+from tests.support.git_project import Project
 from tests.support.git_repositories import git, make_repository
 from tests.support.inline_workers import inline, run
 
@@ -64,7 +64,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
     """A project with four commits. The newest commit adds an error in b.py and has a batch."""
     project = Project(tmp_path, [{b"a.py": b"x = 1\n"}, {b"a.py": _A}, {b"c.py": b"import re\n"}])
     monkeypatch.chdir(project.tree)
-    leave_ci(monkeypatch)
     with inline():
         project.commit({"b.py": _ERROR})
         project.run()

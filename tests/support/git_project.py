@@ -6,24 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
-import pytest
-
 import codebatch
 from codebatch.operations.gate.condition_inputs import parse_conditions
 from codebatch.operations.gate.quality_gate import CheckResult, GateChecker
-from codebatch.operations.history.ci_services import CI_SERVICES
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.store.batches.batch_directory import BatchDir
 from tests.support.git_repositories import DAY, NOW, git, make_repository
 from tests.support.inline_workers import run
-
-
-def leave_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the variables of the CI service that runs the tests, if there is one."""
-    for service in CI_SERVICES:
-        for name in (*service.markers, *service.target_branch, *service.target_commit, *service.base, "CI"):
-            monkeypatch.delenv(name, raising=False)
 
 
 class Project:

@@ -16,7 +16,7 @@ from codebatch.operations.gate.base_selection import NotCompared
 from codebatch.operations.gate.baselines import read_baseline
 from codebatch.operations.gate.quality_gate import CheckResult
 from tests.operations.gate.conftest import MAIN, RULE, SYNTAX_ERROR, base_of
-from tests.support.git_project import Project, leave_ci
+from tests.support.git_project import Project
 from tests.support.git_repositories import DAY, NOW, git, make_repository
 
 pytestmark = pytest.mark.slow
@@ -314,7 +314,6 @@ def test_check_is_available_from_python(project: Project, monkeypatch: pytest.Mo
     project.commit({"b.py": SYNTAX_ERROR})
     project.run()
     monkeypatch.chdir(project.tree)
-    leave_ci(monkeypatch)
     assert not codebatch.check(store=project.store).has_passed
     assert codebatch.check("main~1", store=project.store, fail_on=["severity-raised"]).has_passed
     assert not codebatch.check("latest", store=project.store, fail_on=["new"]).has_passed

@@ -9,7 +9,7 @@ from codebatch.store.batches.pins import assign_name
 from codebatch.store.batches.store_directory import open_store
 from codebatch.system.files.files import RealFiles
 from tests.operations.gate.conftest import SYNTAX_ERROR, base_of
-from tests.support.git_project import Project, leave_ci
+from tests.support.git_project import Project
 from tests.support.git_repositories import git
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def _in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    leave_ci(monkeypatch)
     monkeypatch.setenv("CI", "true")
 
 
