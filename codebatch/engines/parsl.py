@@ -42,10 +42,10 @@ from codebatch.coordinator.engines.foreign_objects import (
     read_foreign,
 )
 from codebatch.coordinator.engines.interface import Engine, EngineReply, RunPart
-from codebatch.engines.directories import engine_directory
 from codebatch.engines.opening import EngineOptions, reject_tls_files
 from codebatch.engines.probes import call_each_process
 from codebatch.errors import InvalidInput
+from codebatch.system.files.locked_directories import ENGINE_PREFIX, locked_directory
 from codebatch.system.processes.environment import program_directories
 from codebatch.system.processes.python_start import python_start
 
@@ -205,7 +205,7 @@ def open_engine(target: str, options: EngineOptions) -> Engine:
         )
     with ExitStack() as resources:
         if config.run_dir == parsl.Config(executors=[workers]).run_dir:
-            config.run_dir = str(resources.enter_context(engine_directory()))
+            config.run_dir = str(resources.enter_context(locked_directory(ENGINE_PREFIX)))
             config.initialize_logging = False
         try:
             _use_scripts_of_interpreter(workers)

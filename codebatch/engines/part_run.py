@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import socket
 
-from codebatch.engines.directories import engine_directory
 from codebatch.model.program_call import ProgramCall, ProgramFailed
+from codebatch.system.files.locked_directories import ENGINE_PREFIX, locked_directory
 from codebatch.system.processes.programs import run_program
 from codebatch.system.processes.python_start import python_start
 
@@ -37,7 +37,7 @@ def run_part(capsule: bytes) -> bytes:
     host = socket.gethostname()
     try:
         start = python_start(CAPSULE_MODULE, str(os.getpid()), environment=os.environ)
-        with engine_directory() as directory:
+        with locked_directory(ENGINE_PREFIX) as directory:
             call = ProgramCall(
                 arguments=start.arguments,
                 environment=start.environment,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from codebatch.engines.directories import PREFIX
+from codebatch.system.files.locked_directories import ENGINE_PREFIX as PREFIX
 from tests.support.command_line import CommandLine, wait_until, write
 from tests.support.parts import NAMES_OF_A_TREE, make_tree, read_outputs
 

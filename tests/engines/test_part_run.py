@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from codebatch import __version__
 from codebatch.coordinator.engines.capsules import CapsuleMaker, choose_remote_tasks, make_capsule_header
-from codebatch.engines.directories import PREFIX, engine_directory
 from codebatch.engines.part_run import PartFailed, run_part
 from codebatch.model.capsule import AnswerHeader, CapsuleHeader, CapsuleLimits
 from codebatch.model.command_table import CommandTable, CommandTaskLocation
@@ -30,6 +29,8 @@ from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.plain_outcomes import UnmergedOutcomes
 from codebatch.system.files.files import RealFiles
+from codebatch.system.files.locked_directories import ENGINE_PREFIX as PREFIX
+from codebatch.system.files.locked_directories import locked_directory
 from tests.support.command_line import CommandLine, wait_until, write
 from tests.support.worker_processes import open_latest
 
@@ -256,18 +257,20 @@ def _processes_in(directory: Path) -> list[str]:
 
 def test_directories_that_were_left_behind_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    old, locked, new, file, link = (tmp_path / f"{PREFIX}{name}" for name in ("old", "locked", "new", "file", "link"))
+    names = ("old", "locked", "new", "file", "link", "killed")
+    old, locked, new, file, link, killed = (tmp_path / f"{PREFIX}{name}" for name in names)
     write(old / "store" / "x", "")
+    write(killed / "lock", "locked")
     new.mkdir()
     write(file, "")
     write(tmp_path / "kept" / "x", "")
     link.symlink_to(tmp_path / "kept")
-    with engine_directory() as other:
+    with locked_directory(PREFIX) as other:
         other.rename(locked)
         for path in (old, locked, file):
             os.utime(path, (1, 1))
         os.utime(link, (1, 1), follow_symlinks=False)
-        with engine_directory() as directory:
+        with locked_directory(PREFIX) as directory:
             assert {path.name for path in tmp_path.iterdir()} == {
                 locked.name, new.name, file.name, link.name, "kept", directory.name,
             }  # fmt: skip

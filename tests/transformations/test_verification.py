@@ -12,7 +12,7 @@ from codebatch.model.entry import Entry, EntryKind
 from codebatch.operations.changes.verification import NewFileState, is_inner_link, write_tree
 from codebatch.store.objects.pack_writer import PackWriter
 from tests.index.batches import make_store
-from tests.support.command_line import CommandLine, write
+from tests.support.command_line import SCRIPT, CommandLine, write
 
 SETTINGS = """
 [tasks.bump]
@@ -61,7 +61,7 @@ def test_failure_refuses_all_changes_of_the_task(codebatch: CommandLine) -> None
     command = "echo one; echo two; echo three; echo $PWD/four; ! grep -q new a.py"
     project(codebatch, command)
     for options in (["--dry-run"], []):
-        lines = codebatch("apply", *options).lines
+        lines = codebatch("apply", *options, status=1).lines
         reason = "refused by verify: it ended with status 1: two / three / …/tree/four"
         assert lines[:2] == [f"left out a.py: {reason}", f"left out b.py: {reason}"]
     assert contents(codebatch.directory) == OLD
@@ -79,18 +79,57 @@ def test_name_of_a_branch_is_checked_before_the_command_runs(codebatch: CommandL
     assert "'a..b' cannot be the name of a branch" in ended.notes
 
 
-def test_failure_without_the_changes_does_not_count(codebatch: CommandLine) -> None:
-    ended = project(codebatch, "echo broken >&2; exit 7")("apply")
-    message = "`verify` of bump also fails without the changes, which therefore pass: it ended with status 7: broken"
-    assert message in ended.notes.splitlines()
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo broken >&2; exit 7", "it ended with status 7: broken"),
+        ("pytst-of-nobody -q 2>&-", "it was not found (status 127)"),
+        ("./a.py 2>&-", "it cannot be run (status 126)"),
+        ("kill -9 $$", "it ended with status -9"),
+    ],
+)
+def test_command_that_also_fails_without_the_changes_refuses_them(
+    codebatch: CommandLine, command: str, reason: str
+) -> None:
+    ended = project(codebatch, command)("apply", status=1)
+    refusal = f"refused by verify: it also fails without the changes: {reason}"
+    assert ended.lines[:2] == [f"left out a.py: {refusal}", f"left out b.py: {refusal}"]
+    assert "Repair it, or add --accept-broken-base" in ended.notes
+    assert contents(codebatch.directory) == OLD
+    rows = codebatch("apply", "--json", "--dry-run", status=1).json["files"]
+    assert {row["reason"] for row in rows} == {refusal}
+    accepted = codebatch("apply", "--accept-broken-base")
+    assert f"`verify` of bump is not used, because it also fails without the changes: {reason}" in accepted.notes
     assert contents(codebatch.directory) == NEW
+    assert codebatch("apply", "--accept-broken-base").lines == ["0 files written, 2 already applied"]
+
+
+def test_accepting_a_broken_base_does_not_accept_a_failure_of_the_changes(codebatch: CommandLine) -> None:
+    project(codebatch, "! grep -q new a.py")("apply", "--accept-broken-base", status=1)
+    assert contents(codebatch.directory) == OLD
+
+
+def test_copy_of_a_killed_apply_is_removed(codebatch: CommandLine, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    project(codebatch, "true")
+    codebatch.environment["TMPDIR"] = str(temporary)
+    for command in ("apply --dry-run", "gc"):
+        settings = SETTINGS.format(verify="kill -9 $PPID; sleep 60")
+        write(codebatch.directory / "codebatch.toml", settings)
+        codebatch.shell(f"{SCRIPT} apply", status=-9)
+        assert len(list(temporary.glob("codebatch-verify-*/tree/a.py"))) == 1
+        write(temporary / "codebatch-verify-new" / "lock", "")
+        write(codebatch.directory / "codebatch.toml", SETTINGS.format(verify="true"))
+        codebatch.shell(f"{SCRIPT} {command}")
+        assert [path.name for path in temporary.iterdir()] == ["codebatch-verify-new"]
 
 
 def test_command_that_takes_too_long_has_failed(codebatch: CommandLine) -> None:
     project(codebatch, "grep -q old a.py || sleep 60")
     settings = (codebatch.directory / "codebatch.toml").read_text()
     write(codebatch.directory / "codebatch.toml", f"project_seconds_max = 2.0\n{settings}")
-    assert "refused by verify: it did not end within 2 seconds" in codebatch("apply", "--dry-run").text
+    assert "refused by verify: it did not end within 2 seconds" in codebatch("apply", "--dry-run", status=1).text
 
 
 def test_only_the_project_of_the_batch_runs_its_command(codebatch: CommandLine, tmp_path: Path) -> None:

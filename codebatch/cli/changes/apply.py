@@ -99,6 +99,7 @@ class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 )
 @option("--refused", "includes_refused", is_flag=True, help="Apply also the changes that a gate refuses")
 @option("--no-commands", is_flag=True, help="Do not run the commands `verify` of tasks")
+@option("--accept-broken-base", is_flag=True, help="Apply changes if `verify` also fails, or cannot run, without them")
 @with_common_options
 def apply(
     context: CommandContext,
@@ -115,6 +116,7 @@ def apply(
     is_trusted: bool,
     includes_refused: bool,
     no_commands: bool,
+    accept_broken_base: bool,
 ) -> int:
     """Write the changes that a batch proposes to the files of the project.
 
@@ -125,10 +127,11 @@ def apply(
     cannot be replaced safely. If a file is refused, nothing is written, unless --partial is given. Each file is
     replaced completely or not at all. If `apply` is stopped, the same command completes it.
 
-    Changes that a gate refuses are left out, unless --refused is given. They do not affect the exit status. If a task
-    has a command `verify`, it is run first, in a copy of the analysed files with the changes.
+    Changes that a gate refuses are left out, unless --refused is given. If a task has a command `verify`, it is run
+    first, in a copy of the analysed files with the changes.
 
-    Exit status 3 if a file was refused, or if work of a task is not recorded in its changes.
+    Exit status 1 if gates refuse all changes. Exit status 3 if a file was refused, or if work of a task is not recorded
+    in its changes.
     """
     branch_options = make_branch_options(branch, commit_per, message, is_reversed=is_reversed)
     question = open_changed_batch(context, batch_reference, is_change=True)
@@ -142,6 +145,7 @@ def apply(
         is_trusted=is_trusted,
         includes_refused=includes_refused,
         runs_commands=not no_commands,
+        accepts_broken_base=accept_broken_base,
     )
     if branch_options is not None:
         return print_branch(context, question, options, branch_options)
@@ -162,9 +166,27 @@ def apply(
     if answer.written:
         context.note(f"next: {_next_command(applied.root)}")
         if not is_reversed:
-            context.note(f"to undo this: codebatch apply --reverse --batch {question.batch.id}")
+            context.note(f"to undo this: {_undo_command(question.batch.id, options)}")
     is_lost = not is_reversed and report_lost(context, question, answer.unrecorded, tasks)
-    return BatchIncomplete.exit_status if is_lost or answer.refused else 0
+    if is_lost or answer.refused:
+        return BatchIncomplete.exit_status
+    return 1 if gated and gated == len(applied.outcomes) else 0
+
+
+def _undo_command(batch_id: str, options: ApplyOptions) -> str:
+    """Return the command that undoes exactly the changes that the options chose."""
+    flags = {
+        "--partial": options.is_partial,
+        "--trust": options.is_trusted,
+        "--refused": options.includes_refused,
+    }
+    paths = [options.path] if isinstance(options.path, str) else options.path
+    words = ["codebatch", "apply", "--reverse", "--batch", batch_id]
+    words += [flag for flag, is_set in flags.items() if is_set]
+    words += [f"--path={path}" for path in paths if path]
+    words += [f"--root={options.root}"] if options.root is not None else []
+    words += ["--"] if any(task.startswith("-") for task in options.tasks) else []
+    return shlex.join([*words, *options.tasks])
 
 
 def _make_answer(batch_id: str, applied: AppliedChanges, options: ApplyOptions) -> ApplyAnswer:

@@ -117,7 +117,9 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
         for command in _next_commands(chosen.root, made):
             context.note(f"next: {command}")
     is_lost = report_lost(context, question, answer.unrecorded, options.tasks)
-    return BatchIncomplete.exit_status if is_lost or made.refused else 0
+    if is_lost or made.refused:
+        return BatchIncomplete.exit_status
+    return 1 if chosen.gated and not (made.commits or made.applied) else 0
 
 
 def _refused_row(path: bytes, task: str, reason: str) -> RefusedChangeRow:

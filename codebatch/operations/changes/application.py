@@ -43,6 +43,7 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     - `is_trusted`: apply also from a store that was not created here by this user.
     - `includes_refused`: apply also the changes that gates refuse.
     - `runs_commands`: run the commands `verify` of tasks, unless changes are undone or refused ones are included.
+    - `accepts_broken_base`: apply changes of a task although its command `verify` fails also without them.
     """
 
     tasks: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     is_trusted: bool = False
     includes_refused: bool = False
     runs_commands: bool = True
+    accepts_broken_base: bool = False
 
 
 class ChosenChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +139,7 @@ def leave_out_refused(question: BatchQuery, chosen: ChosenChanges, options: Appl
     if options.includes_refused:
         return chosen
     if options.runs_commands and not options.is_reversed:
-        proposed = verify_changes(question, proposed)
+        proposed = verify_changes(question, proposed, accepts_broken_base=options.accepts_broken_base)
     passed = [change for change in proposed if change.refusal is None]
     tasks = group_by_task(passed, [task.task for task in changes.tasks])
     return msgspec.structs.replace(

@@ -75,5 +75,5 @@ def refuse_conflicts(proposed: Sequence[ProposedChange]) -> None:
     more = f" and {len(conflicts) - len(shown):,} more" if len(conflicts) > len(shown) else ""
     raise InvalidInput(
         f"several tasks change {count_text(len(conflicts), 'file')}: {'; '.join(shown)}{more}",
-        hint="name one of the tasks, apply its changes, then run the other task again",
+        hint="name one of the tasks, apply and commit its changes, then run the other task again",
     )

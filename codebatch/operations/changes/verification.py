@@ -7,7 +7,6 @@ tree. It is run by a shell, and no name or content is inserted into it.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -23,12 +22,14 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.protocol.launch import program_environment
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.reserved_names import is_bare_repository
+from codebatch.system.files.locked_directories import VERIFY_PREFIX, locked_directory
 from codebatch.system.files.writable_tree import TreeFileContent, WritableTree
 from codebatch.system.processes.programs import run_program
 
 EVIDENCE_LINES = 3
 EVIDENCE_CHARACTERS_MAX = 300
 _SHELL = "/bin/sh"
+_UNRUNNABLE_TEXTS = {126: "it cannot be run (status 126)", 127: "it was not found (status 127)"}
 _OUTPUT_BYTES_MAX = 64 << 20
 _WRITTEN_BYTES_MAX = 1 << 30
 
@@ -40,12 +41,14 @@ class NewFileState(msgspec.Struct, frozen=True):
     executable: bool
 
 
-def verify_changes(question: BatchQuery, changes: Sequence[ProposedChange]) -> list[ProposedChange]:
+def verify_changes(
+    question: BatchQuery, changes: Sequence[ProposedChange], *, accepts_broken_base: bool
+) -> list[ProposedChange]:
     """Return changes, of which those of a task are refused if the command `verify` of this task fails with them.
 
-    A failure does not count if the command also fails in the tree without changes. Then a note is printed, and also
-    before a command runs. Raises InvalidConfiguration, ObjectMissing, StoreCorrupt, or StoreUnwritable if the tree
-    cannot be written.
+    A command that also fails in the tree without changes, or cannot be run, decides nothing. So the changes are refused
+    unless `accepts_broken_base` is set. A note is printed before a command runs. Raises InvalidConfiguration,
+    ObjectMissing, StoreCorrupt, or StoreUnwritable if the tree cannot be written.
     """
     tasks = sorted({change.task for change in changes if change.refusal is None})
     configuration = load_configuration(question.store.user_directory) if tasks else None
@@ -66,8 +69,12 @@ def verify_changes(question: BatchQuery, changes: Sequence[ProposedChange]) -> l
         question.note(f"verifying {count_text(len(chosen), 'change')} of {task} with: {commands[task]}")
         failure = verifier.find_failure(chosen)
         if failure and verifier.find_failure({}):
-            question.note(f"`verify` of {task} also fails without the changes, which therefore pass: {failure}")
-        elif failure:
+            failure = f"it also fails without the changes: {failure}"
+            if accepts_broken_base:
+                question.note(f"`verify` of {task} is not used, because {failure}")
+                continue
+            question.note(f"`verify` of {task} cannot check the changes. Repair it, or add --accept-broken-base")
+        if failure:
             refusals[task] = ChangeRefusal(gate="verify", evidence=failure)
     return [msgspec.structs.replace(change, refusal=change.refusal or refusals.get(change.task)) for change in changes]
 
@@ -88,7 +95,8 @@ class _Verifier:
 
     def find_failure(self, changed: Mapping[bytes, NewFileState]) -> str:
         """Run the command in a new tree with changes. Return the reason why it failed, or an empty text."""
-        with tempfile.TemporaryDirectory(prefix="codebatch-", ignore_cleanup_errors=True) as directory:
+        with locked_directory(VERIFY_PREFIX) as path:
+            directory = str(path)
             tree, scratch = os.path.join(directory, "tree"), os.path.join(directory, "tmp")
             os.mkdir(scratch)
             try:
@@ -109,7 +117,8 @@ class _Verifier:
                 return _failure_text(str(error), error.error_output, directory)
         if end.exit_status == 0:
             return ""
-        return _failure_text(f"it ended with status {end.exit_status}", end.error_output or end.output, directory)
+        reason = _UNRUNNABLE_TEXTS.get(end.exit_status) or f"it ended with status {end.exit_status}"
+        return _failure_text(reason, end.error_output or end.output, directory)
 
 
 def write_tree(

@@ -35,6 +35,7 @@ from codebatch.store.results.compaction import REMOVED_DIRECTORIES
 from codebatch.store.snapshots.snapshots import snapshot_ids
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.disk_usage import iter_files, reclaimable_bytes
+from codebatch.system.files.locked_directories import ENGINE_PREFIX, VERIFY_PREFIX, remove_orphaned_directories
 
 
 class UnappliedBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,14 +117,15 @@ def collect_garbage(
     nothing is removed, and the result describes what would be removed. Task lists with changes that are not applied are
     kept, unless `removes_unapplied` is set.
 
-    Without `is_dry`, StoreInUse is raised immediately if another process writes to the store. Raises StoreUntrusted or
-    StoreUnwritable.
+    Temporary directories of killed processes are removed too. Without `is_dry`, StoreInUse is raised immediately if
+    another process writes to the store. Raises StoreUntrusted or StoreUnwritable.
     """
     unapplied: list[UnappliedBatch] = []
     is_needed = _nothing_needed if removes_unapplied else partial(_has_unapplied_changes, store, unapplied)
     if is_dry:
         result = _summarize_plan(_choose_all(store, keep, note, is_needed))
     else:
+        remove_orphaned_directories(ENGINE_PREFIX, VERIFY_PREFIX)
         with store.exclusive_lock():
             result = _collect_planned(store, _choose_all(store, keep, note, is_needed), note)
     return replace(result, unapplied=tuple(unapplied))

@@ -46,6 +46,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `epoch`: identifies the latest attempt. Each attempt of a task has a higher epoch than the attempts before.
     - `failed_tries`: the number of failures. If a request or an answer retries the task, counting starts again.
     - `is_decided`: whether an answer determined the outcome of the task.
+    - `is_interrupted`: whether the latest attempt was interrupted, and the policy allows no other start.
     - `reason`, `exit_status`: the reason and the exit status of the latest outcome.
     - `report`: values that the key `result` of the task extracted from the output of the latest attempt with an
       outcome.
@@ -71,6 +72,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     failed_tries: int = 0
     is_decided: bool = False
+    is_interrupted: bool = False
     is_live: bool = False
     reason: CommandReason | None = None
     exit_status: int | None = None
@@ -231,6 +233,7 @@ def _command_status(
         epoch=epoch,
         failed_tries=failed_tries,
         is_decided=is_decided,
+        is_interrupted=conductor.is_interrupted(item),
         is_live=holder is not None and state is CommandState.BLOCKED,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,

@@ -195,6 +195,13 @@ class CommandBatch:
             item
         ) > 0
 
+    def is_interrupted(self, item: int) -> bool:
+        """Return whether the last attempt of an item was interrupted, and its policy does not start it again."""
+        last = self._histories.last_outcome(item)
+        is_settled = last is not None and last.reason == "interrupted" and not self._histories.unended_lease_count(item)
+        is_held = is_settled and self._states.rule.own_state(item) in ("failed", "blocked")
+        return is_held or (not self._is_running(item) and self._interruptions.next_action(item) != "restart")
+
     def _needs_settling(self, item: int) -> bool:
         """Return whether an item was interrupted and the coordinator must still decide what happens to it."""
         return item in self._settling_items or (

@@ -11,9 +11,10 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.project.stores import StoreLocator
-from codebatch.query.status.work_status import CommandStatus
+from codebatch.query.status.work_status import CommandStatus, read_work_status
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import iter_batches
+from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import CommandDefinitions, read_work
@@ -24,6 +25,13 @@ from codebatch.work.definition.selection import ListIdentity, PreviousTask, Prev
 from codebatch.work.definition.work_list import list_identity
 
 _ENDED_STATES = (CommandState.DONE, CommandState.FAILED, CommandState.RUNNING, CommandState.BLOCKED)
+_UNENDED_STATES = (
+    CommandState.PENDING,
+    CommandState.READY,
+    CommandState.WAITING,
+    CommandState.RUNNING,
+    CommandState.BLOCKED,
+)
 
 
 def read_previous_tasks(
@@ -56,6 +64,10 @@ def read_previous_tasks(
             is_named_batch=True,
         )
     add_previous_tasks(previous_tasks, store, identity, definitions, note=note)
+    for id_, batch in read_active_tasks(store, identity).items():
+        if id_ in definitions:
+            previous = previous_tasks.get(id_, PreviousTask(CommandState.PENDING, "", False, False, batch, False))
+            previous_tasks[id_] = previous._replace(held="active", batch=batch)
     return previous_tasks
 
 
@@ -87,6 +99,22 @@ def add_previous_tasks(
             note(f"{batch.id} skipped: {error.message}")
 
 
+def read_active_tasks(store: StoreDir, identity: ListIdentity) -> dict[CommandId, str]:
+    """Map the tasks of a list that a batch is running or will run to the ID of this batch. Raises StoreCorrupt."""
+    active: dict[CommandId, str] = {}
+    for batch in iter_batches(store, kind="work"):
+        if batch.about.sources != (identity.root,) or not has_live_holder(batch):
+            continue
+        if not _is_same_list(list_identity(read_work(batch)), identity):
+            continue
+        status = read_work_status(store, batch)
+        for task in status.commands:
+            is_queued = status.coordinator is not None and task.state in _UNENDED_STATES and not task.is_interrupted
+            if task.holder is not None or is_queued:
+                active.setdefault(task.id, batch.id)
+    return active
+
+
 def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
     """Return whether two task lists were read from the same files."""
     return [*map(os.path.realpath, first.files)] == [*map(os.path.realpath, second.files)]
@@ -110,7 +138,13 @@ def _add_tasks(
         definition = _executed_definition_digest(stored, status, needs, definitions[status.id]) if is_done else ""
         is_current = is_done and definition == definitions[status.id].digest
         previous_tasks[status.id] = PreviousTask(
-            status.state, definition, is_current, status.id in answered, batch.id, is_named_batch
+            status.state,
+            definition,
+            is_current,
+            status.id in answered,
+            batch.id,
+            is_named_batch,
+            "interrupted" if status.is_interrupted else "",
         )
     for id_, digest in work.done_before.items():
         if id_ in definitions and id_ not in previous_tasks:

@@ -22,7 +22,7 @@ from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.collection import collect_garbage_after_run
 from codebatch.operations.runs.requests import append_request
-from codebatch.query.status.work_status import read_work_status
+from codebatch.query.status.work_status import CommandStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.holders import has_live_holder
@@ -33,14 +33,14 @@ from codebatch.system.files.files import FileLock
 from codebatch.system.files.os_errors import fix_hint, is_write_refusal
 from codebatch.system.processes.garbage_collector import collector_paused
 from codebatch.work.control.batches import WorkBatch, load_work_batch
-from codebatch.work.control.history import add_previous_tasks, read_previous_tasks
+from codebatch.work.control.history import add_previous_tasks, read_active_tasks, read_previous_tasks
 from codebatch.work.control.list_changes import NO_CHANGES, ListChanges, reload_list, warn_about_changes
 from codebatch.work.control.listener import ListenerAdapter, WorkListener
 from codebatch.work.control.orphaned_commands import find_orphaned_commands
 from codebatch.work.control.requests import find_commands, visible_failures
 from codebatch.work.control.tree_base import record_tree_base
 from codebatch.work.control.trust import check_file_system, check_place_trusted, check_trusted
-from codebatch.work.definition.selection import PreviousTask
+from codebatch.work.definition.selection import PreviousTask, abbreviated_ids
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.work_list import WorkList, read_work_files
 
@@ -136,6 +136,8 @@ def make_batch(
         making.enter_context(store.making_batch())
         if not is_parallel:
             _refuse_parallel_batch(store, listed.work.root)
+        elif options.unfinished:
+            _refuse_active_tasks(store, listed)
         for text in find_orphaned_commands(store, listed.work.root):
             listener.note(text)
         work = record_tree_base(store, listed, _with_done_tasks(store, listed), listener.note)
@@ -212,7 +214,8 @@ def resume_work(
     - `is_trusted`: run even if the store was not created on this machine by this user. Otherwise, ForeignCommands is
       raised.
 
-    If a person decided by an answer that a task failed, the task is rerun only with `is_forced` or if it is in `only`.
+    If a person decided by an answer that a task failed, or if it failed because it was interrupted, the task is rerun
+    only with `is_forced` or if it is in `only`.
     Raises BatchRunning if another process runs the batch, and the errors of `run_files`.
     """
     work_batch = load_work_batch(store, batch)
@@ -233,15 +236,33 @@ def resume_work(
             # The reload may change a retry policy, and with it the state of a failed task. So the states before and
             # after the reload are used.
             for command in (*before.commands_in(*states), *work_batch.commands_in(*states))
-            if command.ended and (command.id in chosen if chosen else is_forced or not command.is_decided)
+            if command.ended and (command.id in chosen if chosen else is_forced or _is_rerun_unnamed(command))
         }
         if reloads:
             ended_rounds = {id_: round_ for id_, round_ in ended_rounds.items() if id_ not in changes.removed}
+        if (
+            held := []
+            if chosen or is_forced
+            else [one.id for one in work_batch.commands_in(CommandState.FAILED) if one.is_interrupted]
+        ):
+            listener.warn(
+                f"interrupted, so not rerun: {abbreviated_ids(held)}; to rerun such a task: "
+                f"codebatch work retry --batch {batch.id} TASK"
+            )
         append_request(
             batch,
             Open(rounds=ended_rounds, lifts="named" if chosen else "all", acknowledged=visible_failures(work_batch)),
         )
         return replace(_run_coordinator(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
+
+
+def _is_rerun_unnamed(command: CommandStatus) -> bool:
+    """Return whether `resume` reruns a task that the user does not name.
+
+    If the policy of an interrupted task does not allow another start, a person must. Otherwise `resume` in a cron job
+    would start a task again and again that may run only once.
+    """
+    return not (command.is_decided or (command.is_interrupted and command.state is CommandState.FAILED))
 
 
 def continue_batch(
@@ -327,5 +348,15 @@ def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
             raise BatchRunning(
                 f"batch {batch.id} is running in the same directory",
                 hint=f"see its progress with: codebatch status --batch {batch.id}; stop it with: "
-                f"codebatch cancel --batch {batch.id}; or run in parallel with it: --parallel-batches",
+                f"codebatch cancel --batch {batch.id}; or run in parallel with it: --parallel-batches, which runs its "
+                "tasks a second time unless you add --unfinished",
             )
+
+
+def _refuse_active_tasks(store: StoreDir, listed: WorkList) -> None:
+    """Raise BatchRunning if another batch of the list began with one of the tasks after the selection."""
+    active = read_active_tasks(store, listed.identity)
+    if doubled := sorted(active.keys() & {*listed.work.order}):
+        raise BatchRunning(
+            f"batch {active[doubled[0]]} has just started with {abbreviated_ids(doubled)}", hint="run the command again"
+        )

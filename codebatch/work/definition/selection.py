@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from codebatch.errors import InvalidInput, NothingLeft, NothingToDo
+from codebatch.errors import BatchIncomplete, BatchRunning, InvalidInput, NothingLeft, NothingToDo
 from codebatch.model.graph import find_reachable
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import WorkEdge
@@ -31,6 +31,14 @@ class ListIdentity(NamedTuple):
     files: tuple[bytes, ...]
 
 
+HeldReason = Literal["", "active", "interrupted"]
+"""The reason why a task must not start in another batch, or empty.
+
+- `active`: a batch is running the task or will run it.
+- `interrupted`: the task was interrupted, and its policy allows no other start.
+"""
+
+
 class PreviousTask(NamedTuple):
     """The outcome of a task in the latest batch of its list that contains the task.
 
@@ -39,6 +47,7 @@ class PreviousTask(NamedTuple):
     - `has_answer`: the task was answered and has not run since.
     - `batch`: the ID of the batch.
     - `is_named_batch`: the batch was named with `--of`.
+    - `held`: the reason why `--unfinished` leaves out the task. It could otherwise run twice.
     """
 
     state: CommandState
@@ -47,6 +56,7 @@ class PreviousTask(NamedTuple):
     has_answer: bool
     batch: str
     is_named_batch: bool
+    held: HeldReason = ""
 
 
 PreviousTasks = Mapping[CommandId, PreviousTask]
@@ -58,10 +68,11 @@ Its arguments are the identity of the list and the definitions of its tasks.
 
 
 class SelectedTasks(NamedTuple):
-    """IDs of the selected tasks, and notes about the selection."""
+    """IDs of the selected tasks, notes about the selection, and warnings about tasks that were left out."""
 
     ids: Collection[CommandId]
     notes: list[str]
+    warnings: list[str]
 
 
 class TaskSelection:
@@ -106,14 +117,50 @@ class TaskSelection:
         if not ids:
             raise NothingToDo(f"no task of {self._source} matches the selection")
         selected = ids if options.only else self._with_needs(ids, done)
+        held_notes: list[str] = []
+        if options.unfinished:
+            selected, held_notes = self._leave_out_held(selected, former, {*options.tasks})
         lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in selected} - selected
         why = "only the given tasks run" if options.only else "they are done"
         notes = [f"dependencies not run, because {why}: {abbreviated_ids(sorted(lacks))}"] if lacks else []
         if options.unfinished and not former:
             notes.append(f"no batch of {self._source} yet: no task is done")
         return SelectedTasks(
-            selected, [*notes, *_previous_task_notes({id_: former[id_] for id_ in sorted(selected & former.keys())})]
+            selected,
+            [*notes, *_previous_task_notes({id_: former[id_] for id_ in sorted(selected & former.keys())})],
+            held_notes,
         )
+
+    def _leave_out_held(
+        self, selected: set[CommandId], former: PreviousTasks, named: Collection[str]
+    ) -> tuple[set[CommandId], list[str]]:
+        """Return the selected tasks without held ones and tasks that need them, and warnings about those left out.
+
+        A task that the user names is run although it was interrupted. Raises BatchRunning or BatchIncomplete if no task
+        is left.
+        """
+        held = {id_: former[id_] for id_ in sorted(selected & former.keys()) if former[id_].held}
+        held = {id_: task for id_, task in held.items() if task.held == "active" or id_ not in named}
+        warnings: list[str] = []
+        for batch in dict.fromkeys(task.batch for task in held.values() if task.held == "active"):
+            ids = [id_ for id_, task in held.items() if task.held == "active" and task.batch == batch]
+            warnings.append(f"left out, because batch {batch} is running them or will: {abbreviated_ids(ids)}")
+        if interrupted := [id_ for id_, task in held.items() if task.held == "interrupted"]:
+            warnings.append(
+                f"left out, because they were interrupted and may not start again: {abbreviated_ids(interrupted)}; "
+                "to run such a task, name it"
+            )
+        dependents: dict[CommandId, list[CommandId]] = {}
+        for edge in self._edges:
+            dependents.setdefault(edge.on, []).append(edge.task)
+        above = (set(find_reachable(held, lambda id_: dependents.get(id_, ()))) - held.keys()) & selected
+        if above:
+            warnings.append(f"left out, because they depend on these: {abbreviated_ids(sorted(above))}")
+        left = selected - held.keys() - above
+        if not left:
+            message = f"no task of {self._source} is run: {'; '.join(warnings)}"
+            raise BatchRunning(message) if not interrupted else BatchIncomplete(message)
+        return left, warnings
 
     def _named_tasks(self, words: Sequence[str]) -> set[CommandId]:
         ids = {task.id for task in self._tasks}

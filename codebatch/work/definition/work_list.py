@@ -140,6 +140,7 @@ def _read_list(
     choice = TaskSelection(tasks, edges, definer.groups, identity, cwd)
     chosen = choice.choose(options, read_previous(identity, definitions) if options.uses_previous_batches else {})
     settings.notes.extend(chosen.notes)
+    settings.warnings.extend(chosen.warnings)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
     commands, work, notes = _build_work(tasks, edges, settings, source, environ.get("PATH"))

@@ -93,7 +93,7 @@ def test_refused_changes_of_one_file_conflict_only_if_they_are_requested(tmp_pat
     edits: Edits = {"parse": {b"b.py": b"2\n"}, "lint": {b"b.py": b"1\n"}}
     make_changed_batch(tmp_path / ".codebatch", tmp_path, FILES, edits, refused=REFUSED)
     project = CommandLine(tmp_path)
-    assert project("apply", "--dry-run").lines[-1] == "0 files can be written, 2 left out by gates"
+    assert project("apply", "--dry-run", status=1).lines[-1] == "0 files can be written, 2 left out by gates"
     assert project("changes", "--patch").stdout == b""
     assert "several tasks change 1 file" in project("apply", "--refused", status=2).notes
     assert "several tasks change 1 file" in project("changes", "--refused", "--patch", status=2).notes

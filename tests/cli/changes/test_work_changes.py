@@ -409,3 +409,17 @@ def test_python_interface_of_an_analysis(tmp_path: Path, monkeypatch: pytest.Mon
         assert found == [(b"a.py", "lint", "", b"a\n", b"L\n"), (b"d/b.py", "parse", "", b"b\n", None)]
         assert [each.path for each in batch.changes("parse").result] == [b"d/b.py"]
         assert batch.changes(path="nothing").result == []
+
+
+@pytest.mark.parametrize("options", [["p"], ["p", "--partial"], ["--path", "a.py", "p"], ["--path", "d", "--trust"]])
+def test_printed_undo_command_undoes_exactly_what_was_applied(tmp_path: Path, options: list[str]) -> None:
+    made = batch_of(tmp_path, "p", "q")
+    made.end("p", {b"a.py": (b"a\n", b"p\n")})
+    made.end("q", {b"a.py": (b"a\n", b"q\n"), b"d/b.py": (b"b\n", b"q\n")})
+    codebatch = CommandLine(tmp_path)
+    conflict = codebatch("apply", status=2).notes
+    assert "apply and commit its changes, then run the other task again" in conflict
+    undo = codebatch("apply", *options).notes.splitlines()[-1]
+    assert contents(tmp_path) != BEFORE
+    codebatch(*undo.removeprefix("to undo this: codebatch ").split())
+    assert contents(tmp_path) == BEFORE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.work.test_work import line, make_list, status
+from tests.cli.work.test_work import WAITS, count, kill_workers, line, make_list, start, status
 from tests.support.command_line import CommandLine, write
 
 __all__ = ["line"]
@@ -270,3 +270,47 @@ def test_answer_to_an_earlier_question_is_not_an_unused_answer(line: CommandLine
     line("resume", status=3)
     line("work", "skip", "a", "--batch", "latest")
     assert "are not used here" not in line("work", "run", "--unfinished", status=3).notes
+
+
+def test_task_that_may_not_start_twice_stays_failed_until_a_person_names_it(line: CommandLine) -> None:
+    """All processes are killed. Then resume, as from cron, and --unfinished never run the task again."""
+    tasks = {"once": f'if_interrupted = "fail"\nrun = "{WAITS.format(id="once")}"', "other": 'run = "true"'}
+    make_list(line, tasks)
+    process = start(line, began=("once",))
+    kill_workers(line)
+    process.kill()
+    process.communicate()
+    write(line.directory / "go", "")
+    batch = status(line)["batch_id"]
+    notes = line(*LEFT).notes
+    assert "left out, because they were interrupted and may not start again: once; to run such a task, name it" in notes
+    for _ in range(3):
+        line("resume", "--batch", batch, status=3)
+    notes = line("resume", "--batch", batch, status=3).notes
+    assert f"interrupted, so not rerun: once; to rerun such a task: codebatch work retry --batch {batch} TASK" in notes
+    assert count(line, "once.began") == 1
+    line("work", "retry", "--batch", batch, "once")
+    assert count(line, "once.began") == 2
+
+
+def test_unfinished_leaves_out_what_another_batch_is_running_or_will_run(line: CommandLine) -> None:
+    wait = WAITS.format(id="a")
+    tasks = {"a": f'run = "{wait}"', "b": 'run = "echo b >>ran"\nneeds = ["a"]'}
+    make_list(line, tasks)
+    process = start(line, began=("a",))
+    running = status(line)["batch_id"]
+    more = {**tasks, "c": 'run = "echo c >>ran"', "d": 'run = "echo d >>ran"\nneeds = ["b"]'}
+    make_list(line, more)
+    refused = line("work", "run", status=3).notes
+    assert "--parallel-batches, which runs its tasks a second time unless you add --unfinished" in refused
+    notes = line("work", "run", "--parallel-batches", "--unfinished").notes
+    assert f"left out, because batch {running} is running them or will: a, b" in notes
+    assert "left out, because they depend on these: d" in notes
+    assert ran(line) == "c"
+    ended = line("work", "run", "--parallel-batches", "--unfinished", "--json", status=3)
+    assert ended.error["code"] == "batch_running"
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert count(line, "a.began") == 1
+    line(*LEFT)
+    assert ran(line) == "bd"
