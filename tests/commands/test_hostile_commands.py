@@ -201,17 +201,17 @@ def test_missing_interpreter_of_a_script_is_named(tmp_path: Path, first: bytes, 
 def test_command_sees_the_environment_of_the_caller_and_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SECRET", "s3cret")
+    monkeypatch.setenv("CALLER", "s3cret")
     monkeypatch.delenv("LC_CTYPE", raising=False)
     monkeypatch.setenv("LANG", "C")
     monkeypatch.delenv("LC_ALL", raising=False)
-    one = command("env; cat; cat $CODEBATCH_TEXT", env={"TOKEN": "$SECRET", "B": "b"}, text="the text\n", stdin="text")
+    one = command("env; cat; cat $CODEBATCH_TEXT", env={"WORD": "$CALLER", "B": "b"}, text="the text\n", stdin="text")
     place = make_place(tmp_path, one)
     assert run_command(place) == ("result", None, 0)
     log = place.log().decode()
     assert log.endswith("the text\nthe text\n")
     variables = dict(line.split("=", 1) for line in log.splitlines() if "=" in line)
-    assert (variables["TOKEN"], variables["B"], variables["CODEBATCH_TASK"], variables["CODEBATCH_ROUND"]) == (
+    assert (variables["WORD"], variables["B"], variables["CODEBATCH_TASK"], variables["CODEBATCH_ROUND"]) == (
         "s3cret",
         "b",
         "a",

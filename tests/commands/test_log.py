@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, AttemptLogWriter
+from codebatch_workers.commands.masking import SecretMasker
 from tests.support.calls import Fate, Operation, WatchedCalls
 from tests.support.disk import Disk
 
@@ -21,7 +22,7 @@ def write_log(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWri
     files = RealFiles(Disk().calls())
     files.make_directory(ROOT)
     files.make_directory(ROOT / "scratch")
-    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", bytes_max)
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", bytes_max, masker=SecretMasker())
     for data in writes:
         log.write(data)
     log.close()
@@ -54,7 +55,7 @@ def test_output_refused_by_a_full_disk_is_omitted_and_counted() -> None:
 
     files = RealFiles(WatchedCalls(Disk().calls(), watch))
     files.make_directory(ROOT)
-    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 1000)
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 1000, masker=SecretMasker())
     log.write(b"before\n")
     refusing = True
     log.write(b"meanwhile\n")
@@ -76,7 +77,7 @@ def test_end_of_the_output_that_a_full_disk_refuses_is_noted() -> None:
     files = RealFiles(WatchedCalls(Disk().calls(), watch))
     files.make_directory(ROOT)
     files.make_directory(ROOT / "scratch")
-    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 16)
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 16, masker=SecretMasker())
     log.write(b"12345678abcdef")
     refusing = True
     log.close()
@@ -88,7 +89,7 @@ def test_reported_lines_are_in_the_log_and_the_first_five_are_notes() -> None:
     files = RealFiles(Disk().calls())
     files.make_directory(ROOT)
     files.make_directory(ROOT / "scratch")
-    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 10_000)
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 10_000, masker=SecretMasker())
     log.write_note("only in the log")
     for text in ("x" * 300, "y" * 301, "3", "4", "5", "6"):
         log.report(text)

@@ -23,6 +23,7 @@ from codebatch.work.control.status import failure_reason_text
 from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.attempt_tree import STORE_SECONDS_MAX, AttemptTree
 from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, AttemptLogWriter
+from codebatch_workers.commands.masking import SecretMasker
 from codebatch_workers.commands.tree_bases import TreeNotMade
 from codebatch_workers.commands.trees import TreeMaker, make_tree_or_result
 from tests.support.calls import Fate, Operation, WatchedCalls
@@ -174,7 +175,9 @@ def test_contents_that_garbage_collection_removed_are_stored_again(tmp_path: Pat
 def test_request_ends_the_making_of_a_tree(tmp_path: Path, kind: Kind, why: str, type_: OutcomeType | None) -> None:
     place = make_tree_place(tmp_path, isolated("true", kind=kind))
     maker = make_maker(place)
-    log = AttemptLogWriter(RealFiles(), f"{tmp_path}/log", tmp_path, 1 << 20, end_bytes=EVIDENCE_BYTES_MAX)
+    log = AttemptLogWriter(
+        RealFiles(), f"{tmp_path}/log", tmp_path, 1 << 20, masker=SecretMasker(), end_bytes=EVIDENCE_BYTES_MAX
+    )
     assign = Assign(unit=place.place.unit(0), epoch=1, brief=AttemptInput(tree=TreeInput()))
     request = Terminate(why="cancelled" if why == "cancelled" else "stopped")
     result = make_tree_or_result(maker, kind, assign, "a", log, lambda: request)

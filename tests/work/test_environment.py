@@ -13,6 +13,7 @@ from codebatch.system.processes.command_processes import ProcessNotStarted
 from codebatch.work.definition.settings import WorkOptions
 from codebatch_workers.commands.attempt_inputs import AttemptFiles
 from codebatch_workers.commands.context import make_process_start
+from codebatch_workers.commands.masking import SecretMasker
 from tests.work.reading import read
 
 NOTHING = Path(os.devnull)
@@ -41,6 +42,7 @@ def environment(command: Command, root: Path, **caller_variables: str) -> dict[s
         base_environment=caller_variables,
         mark="",
         tree_variables={},
+        masker=SecretMasker(),
     )
     ours = ("CODEBATCH_", "PWD")
     return {name: value for name, value in start.environment.items() if not name.startswith(ours)}

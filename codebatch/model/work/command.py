@@ -118,6 +118,7 @@ class Command(Document, frozen=True, kw_only=True):
     - `values`: the values of placeholders that `each` defines, by name.
     - `files`: the value of `{files}`.
     - `isolation`: the command works in a tree of its own (model/work/trees.py). Missing: in the root of the batch.
+    - `secret`: variables whose values are masked in the output, beside those that are secret by their names.
     """
 
     format: int = COMMAND_FORMAT
@@ -146,6 +147,7 @@ class Command(Document, frozen=True, kw_only=True):
     wait_if: str = ""
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
     isolation: Isolation | UnsetType = UNSET
+    secret: tuple[str, ...] | UnsetType = UNSET
 
     def environment_layers(self) -> list[dict[str, str]]:
         """Return the variables in `env`, then those in each layer of `env_under`, highest first.

@@ -191,7 +191,7 @@ class TaskDefiner:
             )
             self._problems.add(f"{place.file_and_line}: the task {name!r} has no command to run", hint)
         under, env = combine_layers([*layers, make_env_layer(table, file, self._root), self._options_layer])
-        command = _make_command(name, task, env, under, clean_env=settings.clean_env)
+        command = _make_command(name, task, env, under, settings)
         policy = _make_policy(task, self._retries_max(task, place))
         template = DefinedTask(
             name, place, task.needs, task.after, policy.pools, command, policy,
@@ -321,7 +321,11 @@ def _early_members_text(needs: Sequence[str]) -> str:
 
 
 def _make_command(
-    name: CommandId, task: TaskTable, env: dict[str, str], under: tuple[EnvLayer, ...] | UnsetType, *, clean_env: bool
+    name: CommandId,
+    task: TaskTable,
+    env: dict[str, str],
+    under: tuple[EnvLayer, ...] | UnsetType,
+    settings: SettingsTable,
 ) -> Command:
     return Command(
         id=name,
@@ -331,7 +335,8 @@ def _make_command(
         cwd=task.cwd,
         env=env,
         env_under=under,
-        clean_env=clean_env,
+        clean_env=settings.clean_env,
+        secret=settings.secret or UNSET,
         stdin=task.stdin if task.stdin in ("none", "text") else f"file:{task.stdin}",
         exit_ok=task.exit_ok,
         timeout_seconds=None if task.timeout_seconds is UNSET else task.timeout_seconds,

@@ -143,7 +143,9 @@ class BatchSettings:
 def merge_batch_settings(
     files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: DefinitionProblems, cwd: Path
 ) -> tuple[BatchSettings, list[SettingsTable]]:
-    """Return the settings of the batch, and the settings of each file. Of the latter, only `clean_env` is used.
+    """Return the settings of the batch, and the settings of each file.
+
+    Of the latter, only `clean_env` and `secret` are used.
 
     Errors are added to `problems`, and invalid settings are replaced by defaults.
     """
@@ -238,7 +240,8 @@ def _make_notify(first: SettingsTable) -> NotifySettings | None:
 def _settings_tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
     """Return the settings of each file.
 
-    If an included file does not set `clean_env`, the value of the including file is used.
+    If an included file does not set `clean_env`, the value of the including file is used. Variables that are secret in
+    the including file are also secret in the included file.
     """
     tables: dict[int, SettingsTable] = {}
     for file in files:
@@ -246,7 +249,7 @@ def _settings_tables(files: Sequence[WorkFile], checker: TableChecker) -> list[S
         if file.included_by is not None:
             above = tables[id(file.included_by)]
             clean = table.clean_env if "clean_env" in file.settings else above.clean_env
-            table = msgspec.structs.replace(table, clean_env=clean)
+            table = msgspec.structs.replace(table, clean_env=clean, secret=above.secret + table.secret)
         tables[id(file)] = table
     return [*tables.values()]
 

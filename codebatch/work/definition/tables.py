@@ -276,6 +276,9 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         | UnsetType
     ) = UNSET
     include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
+    secret: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="a list of names of variables")
+    ] = ()
     on_blocked: Annotated[BlockedAction, _choice_description(BlockedAction)] = "end"
     start_every_seconds: NonnegativeSeconds = 0.0
     timeout_seconds: PositiveSeconds | UnsetType = UNSET

@@ -22,6 +22,7 @@ from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
 from codebatch.system.files.files import StoreFiles
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
+from codebatch_workers.commands.masking import SecretMasker
 from codebatch_workers.commands.result_parsing import read_question_file
 
 ASK_PREFIX = "ask-"
@@ -45,10 +46,12 @@ class AttemptQuestions:
         epoch: int,
         directory: Path,
         sync_lease: Callable[[], None],
+        masker: SecretMasker,
     ) -> None:
         """`directory` is the directory of the attempt.
 
-        `sync_lease` makes the lease durable. It is called before a question is published.
+        `sync_lease` makes the lease durable. It is called before a question is published. `masker` masks secret values
+        in questions.
         """
         self._files = files
         self._questions = questions
@@ -59,6 +62,7 @@ class AttemptQuestions:
         self._epoch = epoch
         self._directory = directory
         self._sync_lease = sync_lease
+        self._masker = masker
         self._number = 0
         self._handled_files: set[str] = set()
         self._open_question: tuple[Path, Question] | None = None
@@ -93,8 +97,8 @@ class AttemptQuestions:
             epoch=self._epoch,
             number=self._number + 1,
             is_live=is_live,
-            text=reported.text,
-            choices=reported.choices,
+            text=self._masker.mask_text(reported.text),
+            choices=tuple(map(self._masker.mask_text, reported.choices)),
             is_human=reported.is_human,
         )
         self._sync_lease()

@@ -19,6 +19,7 @@ from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.env_files import EnvFileError, read_env_file
 from codebatch.system.processes.command_processes import ProcessNotStarted, ProcessStart
 from codebatch_workers.commands.attempt_inputs import AttemptFiles
+from codebatch_workers.commands.masking import SecretMasker
 
 _VARIABLES_KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
 _STDIN_FILE_PREFIX = "file:"
@@ -35,13 +36,15 @@ def make_process_start(
     base_environment: Mapping[str, str],
     mark: str,
     tree_variables: Mapping[str, str],
+    masker: SecretMasker,
     reads: bool = True,
 ) -> ProcessStart:
     """Return how to start a command, or the check of a command. Raises ProcessNotStarted.
 
     `run` is the command line. Paths are relative to `root`. `base_environment` is the caller's environment without
     variables that codebatch set. `mark` identifies the attempt in the environment of its processes. `tree_variables`
-    are those of an attempt in a tree of its own. Unless `reads` is set, the process has no standard input.
+    are those of an attempt in a tree of its own. `masker` gets all variables whose values the command can know. Unless
+    `reads` is set, the process has no standard input.
     """
     directory = root if command.cwd == "." else root / command.cwd
     own_variables = {
@@ -56,7 +59,7 @@ def make_process_start(
     values = materials.placeholder_values(command)
     try:
         arguments, variables = _expand_arguments(run, values, command.files)
-        environment = _command_environment(command, root, base_environment, values)
+        environment = _command_environment(command, root, base_environment, values, masker)
     except PlaceholderError as error:
         raise ProcessNotStarted(f"cannot build its arguments: {error}") from error
     return ProcessStart(
@@ -85,7 +88,11 @@ def _expand_arguments(
 
 
 def _command_environment(
-    command: Command, root: Path, base_environment: Mapping[str, str], values: Mapping[str, str]
+    command: Command,
+    root: Path,
+    base_environment: Mapping[str, str],
+    values: Mapping[str, str],
+    masker: SecretMasker,
 ) -> dict[str, str]:
     """Return the environment of a command. Raises ProcessNotStarted.
 
@@ -101,6 +108,7 @@ def _command_environment(
     layers = [*(command.env_under or ()), EnvLayer(env=command.env)]
     layer_variables: list[dict[str, str]] = []
     scope = dict(base_environment)
+    masker.add_variables(scope)
     for layer in layers:
         layer_variables.append({})
         for file in layer.files:
@@ -108,11 +116,13 @@ def _command_environment(
                 layer_variables[-1] |= read_env_file(root / file.path, file.path, scope, is_required=file.required)
             except EnvFileError as error:
                 raise ProcessNotStarted(f"cannot build its environment: {error}") from error
+            masker.add_variables(layer_variables[-1])
             scope |= layer_variables[-1]
     for layer, variables in zip(layers, layer_variables, strict=True):
         variables_by_name |= variables
         for name, value in layer.env.items():
             variables_by_name[name] = _expand_value(name, value, scope, values)
+    masker.add_variables(variables_by_name)
     return variables_by_name
 
 

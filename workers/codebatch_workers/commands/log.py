@@ -8,6 +8,7 @@ from pathlib import Path
 from codebatch.errors import StoreError, StoreUnwritable
 from codebatch.system.files.files import FileAppender, StoreFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
+from codebatch_workers.commands.masking import SecretMasker
 
 EVIDENCE_BYTES_MAX = 8 * 1024
 NOTES_MAX = 5
@@ -24,12 +25,20 @@ class AttemptLogWriter:
     """
 
     def __init__(
-        self, files: StoreFiles, path: Path | str, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES_MAX
+        self,
+        files: StoreFiles,
+        path: Path | str,
+        scratch: Path,
+        bytes_max: int,
+        *,
+        masker: SecretMasker,
+        end_bytes: int = EVIDENCE_BYTES_MAX,
     ) -> None:
         """`scratch` is the attempt's directory. The last `end_bytes` bytes of output also stay in memory.
 
-        Raises StoreUnwritable.
+        All that is written passes through `masker`. Raises StoreUnwritable.
         """
+        self._masker = masker
         self._files = files
         self._scratch = scratch
         try:
@@ -54,20 +63,24 @@ class AttemptLogWriter:
     @property
     def evidence(self) -> str:
         """The last part of the output as text, at most EVIDENCE_BYTES."""
+        self._flush_held()
         return self._recent[-EVIDENCE_BYTES_MAX:].decode("utf-8", "replace")
 
     @property
     def output_end(self) -> bytes:
         """The last `end_bytes` bytes of the output, from memory."""
+        self._flush_held()
         return self._recent
 
     def write_note(self, text: str) -> None:
         """Append a line of codebatch to the log."""
+        self._flush_held()
         self.write(f"codebatch: {text}\n".encode("utf-8", "surrogateescape"))
 
     def report(self, text: str) -> None:
         """Append a line of codebatch to the log. The line is also a note of the outcome, which people see."""
         self.write_note(text)
+        text = self._masker.mask_text(text)
         if len(self._notes) < NOTES_MAX:
             self._notes.append(text if len(text) <= _NOTE_CHARACTERS_MAX else f"{text[:_NOTE_CHARACTERS_MAX]}…")
 
@@ -80,6 +93,12 @@ class AttemptLogWriter:
     def write(self, data: bytes) -> None:
         """Append output to the log. When the log has reached half the limit, write to the files for the end instead."""
         self.bytes += len(data)
+        self._append_masked(self._masker.feed(data))
+
+    def _flush_held(self) -> None:
+        self._append_masked(self._masker.flush())
+
+    def _append_masked(self, data: bytes) -> None:
         self._recent = (
             (self._recent + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
         )
@@ -92,6 +111,7 @@ class AttemptLogWriter:
 
     def close(self) -> None:
         """Complete the log: append a line with the number of omitted bytes, then the end of the output."""
+        self._flush_held()
         left_bytes = sum(size for _, _, size in self._tails)
         # The disk may be full, or the scratch directory may have been removed.
         with contextlib.suppress(StoreError, FileNotFoundError):

@@ -58,6 +58,7 @@ from codebatch_workers.commands.context import make_process_start
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.execution import AttemptExecution
 from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, AttemptLogWriter
+from codebatch_workers.commands.masking import SECRET_CHARACTERS_MIN, SecretMasker
 from codebatch_workers.commands.process import RealCommandStarter
 from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
 from codebatch_workers.commands.run import PrefetchedRun
@@ -199,15 +200,16 @@ class Supervisor:
                     return "ends"
                 self._run.note_event(_began_event(unit, epoch))
                 command = self._current_definition(listed, unit.round).for_try(assign.brief.tried)
-                questions = self._make_questions(command, unit, epoch, directory)
-                log = None if request is not None else self._make_log(command, unit, epoch, directory)
+                masker = SecretMasker(command.secret or ())
+                questions = self._make_questions(command, unit, epoch, directory, masker)
+                log = None if request is not None else self._make_log(command, unit, epoch, directory, masker)
             except StoreError:
                 with contextlib.suppress(StoreError):
                     self._record_not_started(unit, epoch)
                 raise
             if log is None:
                 return self._finish_attempt(assign, AttemptResult(type="cancelled"), None, questions)
-            result = self._execute_attempt(command, assign, directory, log, questions)
+            result = self._execute_attempt(command, assign, directory, log, questions, masker)
             has_no_processes = command.leftovers == "kill" and not result.orphaned_processes
             log.close()
             result = msgspec.structs.replace(result, notes=log.notes)
@@ -215,13 +217,18 @@ class Supervisor:
         finally:
             self._scratch.end_attempt(directory, has_no_processes=has_no_processes)
 
-    def _make_log(self, command: Command, unit: WorkUnit, epoch: int, scratch: Path) -> AttemptLogWriter:
+    def _make_log(
+        self, command: Command, unit: WorkUnit, epoch: int, scratch: Path, masker: SecretMasker
+    ) -> AttemptLogWriter:
         is_searched = command.result is not None or command.retry_if is not None or command.wait_if
         end = RESULT_BYTES_MAX if is_searched else EVIDENCE_BYTES_MAX
         path = f"{self._logs}/{_attempt_log_name(unit, epoch)}"
-        return AttemptLogWriter(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
+        bytes_max = command.log_mb_max << 20
+        return AttemptLogWriter(self._files, path, scratch, bytes_max, masker=masker, end_bytes=end)
 
-    def _make_questions(self, command: Command, unit: WorkUnit, epoch: int, directory: Path) -> AttemptQuestions:
+    def _make_questions(
+        self, command: Command, unit: WorkUnit, epoch: int, directory: Path, masker: SecretMasker
+    ) -> AttemptQuestions:
         return AttemptQuestions(
             self._files,
             self._questions,
@@ -232,6 +239,7 @@ class Supervisor:
             epoch=epoch,
             directory=directory,
             sync_lease=self._holder.sync_leases,
+            masker=masker,
         )
 
     def _record_not_started(self, unit: WorkUnit, epoch: int) -> None:
@@ -242,7 +250,13 @@ class Supervisor:
         self._committer.commit_outcomes([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
     def _execute_attempt(
-        self, command: Command, assign: Assign, directory: Path, log: AttemptLogWriter, questions: AttemptQuestions
+        self,
+        command: Command,
+        assign: Assign,
+        directory: Path,
+        log: AttemptLogWriter,
+        questions: AttemptQuestions,
+        masker: SecretMasker,
     ) -> AttemptResult:
         unit = assign.unit
         self._record_step(unit, PHASE_COMMAND)
@@ -256,7 +270,7 @@ class Supervisor:
             return tree
 
         def start_of(run: str | tuple[str, ...], reads: bool) -> ProcessStart:
-            return make_process_start(
+            start = make_process_start(
                 command,
                 run,
                 materials,
@@ -266,8 +280,12 @@ class Supervisor:
                 base_environment=self._environment if tree is None else tree.environment(self._environment),
                 tree_variables={} if tree is None else tree.variables(self._environment),
                 mark=attempt_mark(self._holder.id, unit.shard, unit.start, assign.epoch),
+                masker=masker,
                 reads=reads,
             )
+            for name in masker.take_short_names():
+                log.report(f"the value of {name} has fewer than {SECRET_CHARACTERS_MIN} characters and is not masked")
+            return start
 
         execution = AttemptExecution(
             command,
@@ -286,6 +304,8 @@ class Supervisor:
         )
         result = execution.run()
         if result.orphaned_processes:
+            orphans = tuple(map(masker.mask_text, result.orphaned_processes))
+            result = msgspec.structs.replace(result, orphaned_processes=orphans)
             log.write_note(f"keeps running: {', '.join(result.orphaned_processes)}")
         if tree is not None and self._trees is not None:
             result = tree.finish(result, log.write_note)
