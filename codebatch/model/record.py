@@ -44,7 +44,19 @@ FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "ne
 # a service. Or why an attempt was cancelled: its
 # worker was abandoned or asked to end before it began the leased attempt.
 CommandReason = Literal[
-    "exit", "signal", "timeout", "memory", "stall", "start", "check", "conflict", "interrupted", "limited", "unbegun"
+    "exit",
+    "signal",
+    "timeout",
+    "memory",
+    "stall",
+    "start",
+    "check",
+    "conflict",
+    "interrupted",
+    "limited",
+    "unbegun",
+    "unneeded",
+    "when",
 ]
 
 OmittedPart = Literal["lines", "findings", "values"]

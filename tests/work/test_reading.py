@@ -116,6 +116,9 @@ env_file = { path = "no.env", required = false }
 expected_seconds = 12
 tags = ["nightly"]
 isolation = "copy"
+when = "test -e x"
+when_timeout_seconds = 5
+skip_status = 77
 
 [tasks.part]
 run = "echo {value}"

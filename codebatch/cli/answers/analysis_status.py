@@ -23,7 +23,7 @@ def answer_analysis_status(context: CommandContext, store: StoreDir, batch: Batc
         f"snapshot  {answer.snapshot_id}",
         f"pipeline  {answer.pipeline}",
         *([f"paths     {', '.join(answer.paths)}"] if answer.paths else []),
-        f"status    {answer.status}{' (stalled: no process is running it)' if answer.stalled else ''}",
+        f"status    {answer.status}{' (interrupted: no process runs it)' if answer.stalled else ''}",
         f"progress  {percentage_of(tally.planned - tally.open_count, tally.planned)}% of {tally.planned:,} results",
         *(f"running   {h.role} {h.holder} pid {h.pid} on {h.host} since {h.since}" for h in answer.holders),
         *table_lines(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codebatch.cli.answers.work_status import parallelism_text
 from codebatch.cli.framework.context import CommandContext
@@ -32,7 +32,7 @@ def _rehearsal_lines(rehearsal: DryRunAnswer) -> Iterator[str]:
             task.slot,
             task.task,
             "-" if task.seconds is None else human_seconds(task.seconds),
-            ", ".join((*task.needs, *task.after)) or "-",
+            _dependencies_text((*task.needs, *task.after)) or "-",
             *([task.isolation or "-"] if is_isolated else []),
         )
         for place, task in enumerate(rehearsal.tasks, 1)
@@ -50,3 +50,13 @@ def _rehearsal_lines(rehearsal: DryRunAnswer) -> Iterator[str]:
     )
     duration = eta_text(rehearsal.range_seconds).removesuffix(" left")
     yield f"Estimated duration: {human_seconds(rehearsal.makespan_seconds)} (likely {duration}){more}"
+
+
+def _dependencies_text(ids: Sequence[str]) -> str:
+    """Return the IDs as text. Several members of a group are shown as one entry: `lint/… (20)`."""
+    groups: dict[str, list[str]] = {}
+    for id_ in ids:
+        groups.setdefault(id_.partition("/")[0], []).append(id_)
+    return ", ".join(
+        f"{group}/… ({len(members):,})" if len(members) > 1 else members[0] for group, members in groups.items()
+    )

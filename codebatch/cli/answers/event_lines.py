@@ -58,6 +58,8 @@ def _task_event_text(event: events.TaskEvent) -> str:
             if as_done:
                 return f"{event.task} marked done by user"
             lost = [unrecorded_work_text(unrecorded)] if unrecorded else []
+            if event.reason:
+                lost.insert(0, failure_reason_text(event.reason, event.exit_status))
             return "; ".join((f"done {event.task}{more}{_duration_text(seconds)}", *lost, *event.notes))
         case events.TaskFailed() | events.TaskRetrying():
             why = (

@@ -90,7 +90,8 @@ class WorkProgressListener(WorkListener):
         lost = unrecorded_work_text(ended.unrecorded) if ended.unrecorded else ""
         why = "; ".join(filter(None, (why, lost, *ended.notes)))
         place = f"[{ended.ended:,}/{ended.planned:,}]"
-        self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
+        word = "waiting" if ended.until_ns else ended.state.value.lower()
+        self.note(f"{place} {ended.id.ljust(self._width)} {word:9} {took:8} {why}".rstrip())
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
             output = ProgramOutput(is_colored=self.wants_colors)
             for line in last_lines(self._batch.files, ended.log, _FAILED_LOG_LINES_MAX):

@@ -15,7 +15,12 @@ from codebatch.store.batches.holders import HolderFile
 from codebatch.work.control.batch_selection import list_directory_text
 from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
 from codebatch.work.control.list_changes import ListChanges
-from codebatch.work.control.status import closed_pool_texts, iter_task_explanations, make_work_status
+from codebatch.work.control.status import (
+    NOTHING_TO_DO_REASONS,
+    closed_pool_texts,
+    iter_task_explanations,
+    make_work_status,
+)
 
 _STATES_SHOWN_LAST = (
     CommandState.FAILED,
@@ -62,10 +67,10 @@ def answer_work_summary(context: CommandContext, work_batch: WorkBatch) -> None:
 def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     """Yield the status of a batch as lines."""
     status, work = work_batch.standing, work_batch.standing.work
-    stalled = " (stalled: no process is running it)" if status.is_stalled else ""
+    stalled = " (interrupted: no process runs it)" if status.is_stalled else ""
     expired = " (time limit reached)" if status.is_expired else ""
     paused = " (paused: no new tasks are started)" if status.is_paused else ""
-    at_once = f", {status.max_parallel} at once" if status.max_parallel > 1 else ""
+    at_once = f", {status.max_parallel} at once" if status.max_parallel > 1 or work.strategy != "serial" else ""
     yield f"batch     {work_batch.batch.id}"
     yield f"source    {os.path.join(list_directory_text(work_batch.store, work_batch.batch), work.source)}"
     yield f"status    {status.state.value}{stalled}{expired}{paused}"
@@ -75,7 +80,7 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
         yield f"ended     {instant_text(work_batch.ended_ns)}"
     if (eta := work_batch.eta) is not None:
         blocked = status.counts.get(CommandState.BLOCKED.value, 0)
-        yield f"left      {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
+        yield f"left      {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked).removesuffix(' left')}"
     for text in closed_pool_texts(status.closed):
         yield f"waits     {text}"
     if status.coordinator is not None:
@@ -105,6 +110,12 @@ def status_summary(work_batch: WorkBatch) -> str:
     other_states = [
         f"{counts[state.value]:,} {state.value.lower()}" for state in _STATES_SHOWN_LAST if state.value in counts
     ]
+    unneeded = sum(
+        command.state is CommandState.DONE and command.reason in NOTHING_TO_DO_REASONS
+        for command in work_batch.standing.commands
+    )
+    if unneeded:
+        other_states.insert(0, f"{unneeded:,} of them with nothing to do")
     cost = [] if work_batch.standing.cost is None else [f"cost {work_batch.standing.cost:g}"]
     return ", ".join(
         [f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *other_states, *cost]

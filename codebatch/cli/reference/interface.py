@@ -71,6 +71,7 @@ from codebatch.selftests.catalogue import BundleResult, GateExplainAnswer, GateR
 from codebatch.store.results.untrusted import UntrustedKey
 from codebatch.work.control.analysis import WorkAnalysis
 from codebatch.work.control.dry_run import DryRunAnswer
+from codebatch.work.control.log_follow import LogLine
 from codebatch.work.control.questions import OpenQuestion
 from codebatch.work.control.status import WorkStatus
 
@@ -311,7 +312,7 @@ ANSWER_TYPES: dict[str, object] = {
     "work-answer": WorkStatus,
     "work-attempts": list[AttemptRow],
     "work-dry-run": DryRunAnswer,
-    "work-log": list[LogRow],
+    "work-log": list[LogRow] | LogLine,
     "work-pause": WorkStatus,
     "work-questions": list[OpenQuestion],
     "work-retry": WorkStatus,

@@ -103,7 +103,7 @@ def retry(
     if work_batch.standing.coordinator is not None or no_run:
         if not no_run:
             warn_about_changes(work_batch, listener)
-        return _answer_work_control(context, work_batch)
+        return _answer_work_control(context, work_batch, f"to be run again: {', '.join(tasks)}")
     result = explaining_untrusted_commands(
         context, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
     )
@@ -121,7 +121,8 @@ def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_r
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
     """
     store, batch = context.live_batch(batch_reference)
-    return _answer_work_control(context, requests.skip_tasks(store, batch, tasks, as_done=as_done))
+    work_batch = requests.skip_tasks(store, batch, tasks, as_done=as_done)
+    return _answer_work_control(context, work_batch, f"{'done' if as_done else 'skipped'}: {', '.join(tasks)}")
 
 
 @command()
@@ -132,7 +133,7 @@ def pause(context: CommandContext, batch_reference: str | None) -> int:
 
     Running tasks continue.
     """
-    return _answer_work_control(context, requests.pause_batch(*context.live_batch(batch_reference)))
+    return _answer_work_control(context, requests.pause_batch(*context.live_batch(batch_reference)), "paused")
 
 
 @command()
@@ -140,7 +141,7 @@ def pause(context: CommandContext, batch_reference: str | None) -> int:
 @with_common_options
 def unpause(context: CommandContext, batch_reference: str | None) -> int:
     """Start tasks again after `work pause`."""
-    return _answer_work_control(context, requests.unpause_batch(*context.live_batch(batch_reference)))
+    return _answer_work_control(context, requests.unpause_batch(*context.live_batch(batch_reference)), "unpaused")
 
 
 @command("set")
@@ -167,11 +168,14 @@ def change(context: CommandContext, settings: tuple[str, ...], batch_reference: 
         else:
             raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
     store, batch = context.live_batch(batch_reference)
-    return _answer_work_control(context, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
+    work_batch = requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools)
+    return _answer_work_control(context, work_batch, f"set {', '.join(settings)}")
 
 
-def _answer_work_control(context: CommandContext, work_batch: WorkBatch) -> int:
-    answer_work_status(context, work_batch, [f"{work_batch.standing.state.value}: {status_summary(work_batch)}"])
+def _answer_work_control(context: CommandContext, work_batch: WorkBatch, change: str) -> int:
+    answer_work_status(
+        context, work_batch, [f"{change}; {work_batch.standing.state.value}: {status_summary(work_batch)}"]
+    )
     if work_batch.standing.coordinator is None:
         context.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
@@ -207,7 +211,7 @@ def _attempt_cells(info: AttemptInfo) -> tuple[str, ...]:
         "-" if info.number is None else str(info.number),
         "-" if info.began_ns is None else instant_text(info.began_ns),
         "-" if info.seconds is None else human_seconds(info.seconds),
-        info.ended,
+        "done" if info.ended == "result" else info.ended,
         _attempt_reason_text(info) or "-",
         "-" if info.memory_peak_bytes is None else human_bytes(info.memory_peak_bytes),
         "-" if report.cost is None else f"{report.cost:g}",

@@ -16,6 +16,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from codebatch.coordinator.processes.worker_backend import WorkerHandle
 from codebatch.coordinator.work.duration_estimates import DurationEstimator
@@ -337,7 +338,7 @@ class EventPublisher:
         self._ended_count[conclusion.item] = self._running_ns()
         seconds = None if used is None else round(used.seconds, 3)
         status = conclusion.exit_status
-        if conclusion.type == "result" and used is not None and self._estimator is not None:
+        if conclusion.type == "result" and not conclusion.reason and used is not None and self._estimator is not None:
             self._estimator.record_duration(conclusion.item, used.seconds)
         match conclusion.type:
             case "result":
@@ -349,6 +350,7 @@ class EventPublisher:
                     cpu_seconds=None if used is None else round(used.cpu_seconds, 3),
                     memory_peak_bytes=None if used is None else used.memory_peak_bytes,
                     exit_status=status,
+                    reason=conclusion.reason or UNSET,
                     unrecorded=conclusion.unrecorded,
                     notes=conclusion.notes,
                 )

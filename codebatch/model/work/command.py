@@ -24,6 +24,7 @@ COMMAND_BYTES_MAX = 4 * 1024 * 1024
 LOG_MB_MAX = 32
 GRACE_SECONDS = 10.0
 QUESTION_LINES = 20
+WHEN_SECONDS = 60.0
 
 LeftoverAction = Literal["kill", "leave"]
 Isolation = Literal["worktree", "copy"]
@@ -117,6 +118,10 @@ class Command(Document, frozen=True, kw_only=True):
     - `env_under`: layers of variables that `env` overrides, the lowest first. It is set only if a layer has files.
     - `values`: the values of placeholders that `each` defines, by name.
     - `files`: the value of `{files}`.
+    - `skip_status`: the exit status of `run` that means that there was nothing to do. The task is then done.
+    - `when`: a command that runs before the first try. With status 0, `run` follows. With status 1, there is nothing to
+      do. With any other end, the task fails.
+    - `when_timeout_seconds`: the time limit of `when`.
     - `isolation`: the command works in a tree of its own (model/work/trees.py). Missing: in the root of the batch.
     - `secret`: variables whose values are masked in the output, beside those that are secret by their names.
     """
@@ -148,6 +153,9 @@ class Command(Document, frozen=True, kw_only=True):
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
     isolation: Isolation | UnsetType = UNSET
     secret: tuple[str, ...] | UnsetType = UNSET
+    skip_status: int | UnsetType = UNSET
+    when: str | tuple[str, ...] | UnsetType = UNSET
+    when_timeout_seconds: float | UnsetType = UNSET
 
     def environment_layers(self) -> list[dict[str, str]]:
         """Return the variables in `env`, then those in each layer of `env_under`, highest first.

@@ -12,6 +12,7 @@ import re
 from typing import Literal, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codebatch.model.documents import Document
 
@@ -153,6 +154,7 @@ class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"
 class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
     """The task is done. If `marked_done` is set, a request marked it as done. Unknown values are null.
 
+    `reason` is `when` or `unneeded` if there was nothing to do: `run` did not start, or ended with `skip_status`.
     `unrecorded` is the number of paths with work of an isolated task that its changes do not record. `notes` say what
     was ignored, cut or replaced by a default in the attempt.
     """
@@ -161,6 +163,7 @@ class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLE
     cpu_seconds: float | None = None
     memory_peak_bytes: int | None = None
     exit_status: int | None = None
+    reason: str | UnsetType = UNSET
     marked_done: bool = False
     unrecorded: int = 0
     notes: tuple[str, ...] = ()

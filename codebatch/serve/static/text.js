@@ -3,6 +3,7 @@
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 const REASONS = {
 	timeout: "timed out", stall: "printed nothing for too long", memory: "used too much memory", check: "its check failed", start: "could not be started",
+	unneeded: "nothing to do", when: "`when` did not end in time, or could not start",
 	interrupted: "interrupted: its worker or the machine died", limited: "rate limited", answer: "marked failed by user",
 };
 const UNITS = [["h", 3600], ["min", 60], ["s", 1]];
@@ -66,6 +67,7 @@ export function clock(at, timeStyle = "medium") {
 
 export function failureReason(reason, exitStatus) {
 	if (reason === "signal" && exitStatus < 0) return `signal ${-exitStatus}`;
+	if (reason === "when" && exitStatus !== null) return exitStatus === 1 ? "nothing to do: `when` is not met" : `\`when\`: exit status ${exitStatus}`;
 	return reason === "exit" || reason === "signal" ? `exit status ${exitStatus}` : REASONS[reason] ?? visible(reason);
 }
 

@@ -228,7 +228,7 @@ class ListenerAdapter:
         self._updated_ns = now
         self._listener.update(
             WorkProgress(
-                ended=len(self._ended) - len(self._blocked),
+                ended=self._ended_count,
                 planned=len(self._ids),
                 failed=len(self._failed),
                 blocked=len(self._blocked) + len(self._asking_items),
@@ -255,6 +255,11 @@ class ListenerAdapter:
         """Pass a warning to the listener."""
         self._listener.warn(text)
 
+    @property
+    def _ended_count(self) -> int:
+        """The number of tasks that have ended. Those that wait for an answer have not."""
+        return len(self._ended) - len(self._blocked)
+
     def _update_running(self) -> None:
         running = self._conductor.running_items
         for item in sorted(self._began.keys() - running):
@@ -266,7 +271,7 @@ class ListenerAdapter:
                         cause=stopped.cause,
                         detail=stopped.detail,
                         seconds=(running_ns() - began) / 1e9,
-                        ended=len(self._ended),
+                        ended=self._ended_count,
                         planned=len(self._ids),
                     )
                 )
@@ -319,7 +324,7 @@ class ListenerAdapter:
                 exit_status=conclusion.exit_status,
                 seconds=None if began is None else (running_ns() - began) / 1e9,
                 log=self._logs / layout.log_name(*self._places.place_of_item(item), conclusion.round, conclusion.epoch),
-                ended=len(self._ended),
+                ended=self._ended_count,
                 planned=len(self._ids),
                 again_seconds=retry_seconds,
                 until_ns=self._conductor.until_ns(item),

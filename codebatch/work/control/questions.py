@@ -18,6 +18,7 @@ from codebatch.model.work.question import (
     quoted_excerpt,
 )
 from codebatch.model.work.request import Answer, Request
+from codebatch.model.work.task_patterns import has_wildcard, matching_ids
 from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
@@ -101,6 +102,11 @@ def answer_question(
     """
     work_batch = load_work_batch(store, batch)
     open_by_task = {entry.task: entry for entry in open_questions(work_batch)}
+    if has_wildcard(command):
+        matches = matching_ids(command, open_by_task)
+        if len(matches) > 1:
+            raise InvalidInput(f"{command!r} matches {len(matches):,} questions", hint="answer one task at a time")
+        command = matches[0] if matches else command
     if CommandId(command) not in open_by_task:
         find_commands(work_batch, [command])
         waiting = (

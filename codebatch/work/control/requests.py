@@ -10,6 +10,7 @@ from codebatch.model.graph import find_reachable
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open, Pause, Set, Skip, Unpause
+from codebatch.model.work.task_patterns import matching_ids
 from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
@@ -26,13 +27,16 @@ A further one is needed if the command starts an attempt at the same time.
 
 
 def find_commands(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
-    """Return the commands with these IDs. Raises InvalidInput for an unknown ID."""
+    """Return the commands with these IDs, or that these patterns match. Raises InvalidInput if one names no command."""
     by_id = {command.id: command for command in work_batch.standing.commands}
+    named: dict[CommandId, None] = {}
     for task in tasks:
-        if task not in by_id:
+        matches = [CommandId(task)] if task in by_id else matching_ids(task, by_id)
+        named |= dict.fromkeys(matches)
+        if not matches:
             hint = did_you_mean_text(task, [*by_id][:_SIMILAR_COMPARED_MAX])
             raise InvalidInput(f"batch {work_batch.batch.id} has no task {task!r}", hint=hint)
-    return [by_id[CommandId(task)] for task in dict.fromkeys(tasks)]
+    return [by_id[id_] for id_ in named]
 
 
 def visible_failures(work_batch: WorkBatch) -> dict[CommandId, int]:
@@ -80,12 +84,16 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
     """Request that commands are skipped, and end their running attempts.
 
     Return the status of the batch after the request. A command that needs a skipped command is skipped too. With
-    `as_done`, the skipped commands count as done instead. Raises InvalidInput if a command is done or unknown.
+    `as_done`, the skipped commands count as done instead. Done commands that a pattern matches are left out. Raises
+    InvalidInput if a command is done or unknown.
     """
     work_batch = load_work_batch(store, batch)
-    done = [command.id for command in find_commands(work_batch, tasks) if command.state is CommandState.DONE]
-    if done:
-        raise InvalidInput(f"task {done[0]} is already done")
+    chosen = find_commands(work_batch, tasks)
+    done = {command.id for command in chosen if command.state is CommandState.DONE}
+    named = [id_ for id_ in done if id_ in tasks]
+    tasks = [command.id for command in chosen if command.id not in done]
+    if named or not tasks:
+        raise InvalidInput(f"task {(named or sorted(done))[0]} is already done")
     for _ in range(_SKIP_ATTEMPTS_MAX):
         before = find_commands(work_batch, tasks)
         for command in before:

@@ -36,6 +36,8 @@ _FAILURE_REASON_TEXTS = {
     "conflict": "the changes of tasks that it needs conflict",
     "interrupted": "interrupted: its worker or the machine died",
     "limited": "rate limited",
+    "unneeded": "nothing to do",
+    "when": "`when` did not end in time, or could not start",
 }
 _STOP_CAUSE_TEXTS = {
     "signal": "{}",
@@ -43,6 +45,8 @@ _STOP_CAUSE_TEXTS = {
     "failure": "{} failed",
     "cancel": "the batch was cancelled",
 }
+NOTHING_TO_DO_REASONS = ("unneeded", "when")
+"""Reasons of a task that is done because there was nothing to do. A task that failed can have the reason `when` too."""
 _LINE_CHARACTERS_MAX = 80
 _UNSUCCESSFUL_STATES = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
 
@@ -218,7 +222,8 @@ def iter_task_explanations(
             yield status, ", ".join(closed_pool_texts(pools))
         else:
             is_expired = work_batch.standing.is_expired
-            why = _explanation(status, waits, open_by_task.get(status.id), is_expired=is_expired)
+            restart = "it is restarted" if work_batch.standing.coordinator is not None else "`resume` restarts it"
+            why = _explanation(status, waits, open_by_task.get(status.id), restart, is_expired=is_expired)
             newer = f"needs {status.newer_need}, which ran again since" if status.newer_need is not None else ""
             lost = unrecorded_work_text(status.unrecorded, unrecorded.get(status.id, ())) if status.unrecorded else ""
             yield status, "; ".join(filter(None, (why, newer, lost, *status.notes)))
@@ -237,11 +242,13 @@ def _is_ended_state(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
-def _explanation(command: CommandStatus, waits: list[str], question: OpenQuestion | None, *, is_expired: bool) -> str:
+def _explanation(
+    command: CommandStatus, waits: list[str], question: OpenQuestion | None, restart: str, *, is_expired: bool
+) -> str:
     match command.state:
         case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
-            starts = "it is restarted" if command.state is CommandState.READY else "`resume` restarts it"
-            return f"stopped{attempt_stop_text(command.last_stop.cause, command.last_stop.detail)}; {starts}"
+            stopped = f"stopped{attempt_stop_text(command.last_stop.cause, command.last_stop.detail)}"
+            return f"{stopped}; {restart if command.state is CommandState.READY else '`resume` restarts it'}"
         case CommandState.FAILED:
             return failure_reason_text(command.reason, command.exit_status)
         case CommandState.SKIPPED:
@@ -252,15 +259,16 @@ def _explanation(command: CommandStatus, waits: list[str], question: OpenQuestio
             return f"{failure_reason_text(command.reason, command.exit_status)}; will be retried"
         case CommandState.BLOCKED if question is not None:
             return first_line(question.text)
-        case CommandState.DONE if command.report is not None:
-            return first_line(command.report.text)
+        case CommandState.DONE:
+            nothing_to_do = failure_reason_text(command.reason, command.exit_status)
+            return nothing_to_do or ("" if command.report is None else first_line(command.report.text))
         case CommandState.PENDING if waits:
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
         case CommandState.PENDING if command.round > command.ended:
-            return f"{_FAILURE_REASON_TEXTS['interrupted']}; continue with `resume`"
+            return f"{_FAILURE_REASON_TEXTS['interrupted']}; `resume` restarts it"
         case CommandState.READY if command.round > command.ended:
-            return f"{_FAILURE_REASON_TEXTS['interrupted']}; it is restarted"
+            return f"{_FAILURE_REASON_TEXTS['interrupted']}; {restart}"
         case CommandState.PENDING:
             why = "the batch reached its time limit" if is_expired else "too many failures"
             return f"no new tasks are started: {why}"
@@ -281,6 +289,8 @@ def failure_reason_text(reason: str | None, exit_status: int | None) -> str:
             return f"signal {signal.Signals(-exit_status).name}"
         except ValueError:
             return f"signal {-exit_status}"
+    if reason == "when" and exit_status is not None:
+        return "nothing to do: `when` is not met" if exit_status == 1 else f"`when`: exit status {exit_status}"
     if reason in ("exit", "signal"):
         return f"exit status {exit_status}"
     if reason == "check" and exit_status is not None:

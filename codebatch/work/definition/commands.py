@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -24,7 +25,7 @@ from codebatch.model.work.command import (
     RetryRule,
     encode_command,
 )
-from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, longest_argument, used_placeholders
+from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, expand_arguments, longest_argument, used_placeholders
 from codebatch.model.work.placeholders import PLACEHOLDER_NAMES as PLACEHOLDERS
 from codebatch.model.work.work_batch import DEFAULT_POLICY, RETRY_REASONS, TaskPolicy
 from codebatch.work.definition.environment import combine_layers, make_env_layer
@@ -54,7 +55,7 @@ class DefinedTask(NamedTuple):
 
     If its table is invalid, `command` is None. The references to other tasks are set nevertheless, so that they are
     still checked. A member of a group has `group` and `key`, and its ID consists of both. `listed` are the patterns of
-    the files for which members are created.
+    the files for which members are created. `pair_values` are the values of placeholders in `needs` and `after`.
     """
 
     id: CommandId
@@ -71,6 +72,14 @@ class DefinedTask(NamedTuple):
     outputs: tuple[str, ...] = ()
     title: str = ""
     listed: tuple[str, ...] = ()
+    pair_values: Mapping[str, str] = MappingProxyType({})
+
+    def expand_need(self, on: str) -> str:
+        """Return a name in `needs` or `after` with the values of this member in place of placeholders.
+
+        Raises PlaceholderError.
+        """
+        return expand_arguments([on], self.pair_values)[0]
 
 
 class TaskDefiner:
@@ -238,7 +247,7 @@ class TaskDefiner:
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
         """Report placeholders in a command that have no value."""
         texts = [*command.environment_layers(), *(command_try.env for command_try in command.tries)]
-        runs = [command.run, command.check, *(command_try.run for command_try in command.tries)]
+        runs = [command.run, command.check, command.when or "", *(command_try.run for command_try in command.tries)]
         suffixes = [command_try.text_suffix for command_try in command.tries]
         if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
             return
@@ -262,7 +271,9 @@ class TaskDefiner:
         member_command = msgspec.structs.replace(
             command, id=id_, title=title, values=dict(member.values), files=member.files
         )
-        return template._replace(id=id_, command=member_command, group=template.id, key=member.key)
+        return template._replace(
+            id=id_, command=member_command, group=template.id, key=member.key, pair_values=member.pair_values()
+        )
 
     def _retries_max(self, task: TaskTable, place: TableLocation) -> int:
         """Return the maximum number of retries of a task. Report contradictory settings."""
@@ -347,6 +358,9 @@ def _make_command(
         memory_mb_max=None if task.memory_mb_max is UNSET else task.memory_mb_max,
         log_mb_max=task.log_mb_max,
         check=task.check,
+        skip_status=task.skip_status,
+        when=task.when or UNSET,
+        when_timeout_seconds=task.when_timeout_seconds if task.when else UNSET,
         tries=tuple(_make_retry_changes(try_table) for try_table in task.tries),
         question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
         retry_if=None if task.retry_if is UNSET else msgspec.convert(msgspec.to_builtins(task.retry_if), RetryRule),

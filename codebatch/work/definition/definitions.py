@@ -23,6 +23,7 @@ _FIELDS_NOT_COVERED = frozenset(
         "id",
         "title",
         "timeout_seconds",
+        "when_timeout_seconds",
         "stall_seconds",
         "grace_seconds",
         "memory_mb_max",

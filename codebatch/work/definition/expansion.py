@@ -38,12 +38,21 @@ _LABEL_CHARACTERS_MAX = 80
 
 
 class GroupMember(NamedTuple):
-    """A member of a group: its key, its label, and the values of placeholders. `files` is the value of `{files}`."""
+    """A member of a group: its key, its label, and the values of placeholders.
+
+    `files` is the value of `{files}`. `identity` is the whole value: the path of a file, or the value itself.
+    """
 
     key: str
     label: str
     values: Mapping[str, str]
     files: tuple[str, ...] = ()
+    identity: str = ""
+
+    def pair_values(self) -> dict[str, str]:
+        """Return the values of placeholders in `needs` and `after`. Paths are relative to the root, unlike in `run`."""
+        values = {**self.values, "each": self.identity}
+        return values | {"file": self.identity} if "file" in values else values
 
 
 class _ExpandedItem(NamedTuple):
@@ -199,7 +208,11 @@ class GroupExpander:
         short = dict(zip(unnamed_keys, unique_prefixes([*digests.values()]), strict=True))
         return [
             GroupMember(
-                item.name if named[key] else short[key], item.label[:_LABEL_CHARACTERS_MAX], item.values, item.files
+                item.name if named[key] else short[key],
+                item.label[:_LABEL_CHARACTERS_MAX],
+                item.values,
+                item.files,
+                item.identity,
             )
             for key, item in distinct.items()
         ]

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from codebatch.errors import BatchIncomplete, BatchRunning, InvalidInput, NothingLeft, NothingToDo
 from codebatch.model.graph import find_reachable
 from codebatch.model.work.command import CommandId
+from codebatch.model.work.task_patterns import has_wildcard, matching_ids
 from codebatch.model.work.work_batch import WorkEdge
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.work.definition.commands import DefinedTask
@@ -170,6 +171,8 @@ class TaskSelection:
                 named |= {*self._groups[word].values()}
             elif word in ids:
                 named.add(CommandId(word))
+            elif has_wildcard(word) and (matches := matching_ids(word, ids)):
+                named.update(matches)
             else:
                 hint = file_hint([word], self._cwd) or similar_id_hint(word, [*ids, *self._groups])
                 raise InvalidInput(f"no task {word!r} in {self._source}", hint=hint)

@@ -141,7 +141,7 @@ class TableChecker:
             self._check_patterns(place, key, value)
         elif key == "each" and isinstance(value, dict) and isinstance(value.get("files"), list):
             self._check_patterns(place.nested_location(key, value), "files", value["files"])
-        elif key in ("run", "check") and isinstance(value, str | list):
+        elif key in ("run", "check", "when") and isinstance(value, str | list):
             self._check_run(place, key, value)
         elif key == "tries" and isinstance(value, list):
             for number, table in enumerate(value, start=1):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from codebatch.model.work.command import GRACE_SECONDS, LOG_MB_MAX, QUESTION_LINES, LeftoverAction
+from codebatch.model.work.command import GRACE_SECONDS, LOG_MB_MAX, QUESTION_LINES, WHEN_SECONDS, LeftoverAction
 from codebatch.model.work.trees import TreesKept
 from codebatch.model.work.work_batch import (
     ANSWERING_SECONDS,
@@ -160,6 +160,9 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     pools: PoolTable = msgspec.field(default_factory=dict)
     exclusive: BooleanValue = False
     exit_ok: ExitStatusList = (0,)
+    skip_status: Annotated[int, Meta(ge=1, le=255, description="an integer from 1 to 255")] | UnsetType = UNSET
+    when: Annotated[str | tuple[str, ...], Meta(description="a string, or a list of strings")] = ""
+    when_timeout_seconds: PositiveSeconds = WHEN_SECONDS
     timeout_seconds: PositiveSeconds | UnsetType = UNSET
     stall_seconds: PositiveSeconds | UnsetType = UNSET
     grace_seconds: NonnegativeSeconds = GRACE_SECONDS

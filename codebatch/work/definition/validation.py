@@ -10,6 +10,7 @@ from codebatch.model.graph import find_reachable, strong_components
 from codebatch.model.text.suggestions import closest_word
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.pattern_overlap import FilePatterns
+from codebatch.model.work.placeholders import PlaceholderError
 from codebatch.model.work.work_batch import COMMANDS_MAX, EdgeKind, WorkEdge
 from codebatch.work.definition.commands import DefinedTask, check_id
 from codebatch.work.definition.problems import DefinitionProblems
@@ -127,6 +128,7 @@ class _NameResolver:
     ) -> None:
         self._ids = {task.id for task in tasks}
         self._groups = groups
+        self._by_value = {(task.group, task.pair_values["each"]): task.id for task in tasks if task.pair_values}
         self._done = done
         self._problems = problems
         self._names = list(dict.fromkeys(task.group or task.id for task in tasks))
@@ -141,6 +143,9 @@ class _NameResolver:
             return (CommandId(on),)
         if on in self._groups:
             return self._groups[on].values()
+        name, _, value = on.partition("/")
+        if value and name in self._groups and (pair := self._member_with_value(task, name, value, kind)) is not None:
+            return pair
         if on in self._done:
             return ()
         begun = self._ids_with_prefix(on)
@@ -172,6 +177,33 @@ class _NameResolver:
             )
         else:
             self._problems.add(f"{message}, but has no `each`", f'to depend on all members: needs = ["{group}"]')
+        return ()
+
+    def _member_with_value(
+        self, task: DefinedTask, group: str, value: str, kind: EdgeKind
+    ) -> Iterable[CommandId] | None:
+        """Return the member of a group for a value, in which placeholders stand for the values of the task.
+
+        If no member has this value, report an error. Without placeholders, return None in this case.
+        """
+        message = f"{task.place.file_and_line}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'}"
+        try:
+            text = task.expand_need(value)
+        except PlaceholderError as error:
+            hint = f"placeholders: {', '.join(f'{{{name}}}' for name in task.pair_values)}"
+            hint = hint if task.pair_values else "only a task with `each` can use placeholders here"
+            self._problems.add(f"{message} {f'{group}/{value}'!r}: {error}", hint)
+            return ()
+        id_ = self._by_value.get((group, text)) or self._groups[group].get(text)
+        if id_ is not None:
+            return (id_,)
+        if text == value:
+            return None
+        near = closest_word(
+            text, sorted(each for name, each in self._by_value if name == group)[:_SIMILAR_COMPARED_MAX]
+        )
+        suggestion = None if near is None else f"did you mean {near!r}?"
+        self._problems.add(f"{message} {f'{group}/{value}'!r}, but {group!r} has no member for {text!r}", suggestion)
         return ()
 
     def _ids_with_prefix(self, word: str) -> list[str]:

@@ -55,7 +55,7 @@ def test_rate_limited_attempt_does_not_count_as_a_try(line: CommandLine) -> None
     keys = "retries = 0\n"
     make_list(line, {"one": _rate_limited_task("one", 1, keys), "two": 'run = "sleep 0.3; touch reset"'}, POOLS)
     ended = line("work", "run")
-    assert re.search(r"one +failed .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
+    assert re.search(r"one +waiting .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
     (task,) = (task for task in status(line)["tasks"] if task["id"] == "one")
     assert (task["state"], task["round"], task["try_number"], task["tries_max"]) == ("DONE", 2, 1, 1)
     assert "codebatch: rate limited: retried after" in line("work", "log", "one", "--round", "1").text

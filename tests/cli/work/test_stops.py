@@ -61,7 +61,7 @@ def test_task_stopped_by_signals_does_not_count_as_interrupted(line: CommandLine
         assert "[0/3] fail  stopped" in ended.notes
         assert f"stopped by {number.name}; resume with: codebatch resume" in ended.notes
         assert states(line) == dict.fromkeys(POLICIES, "READY")
-        assert _explanations(line) == {f"stopped by {number.name}; it is restarted"}
+        assert _explanations(line) == {f"stopped by {number.name}; `resume` restarts it"}
     attempts = line("work", "attempts", "--json").json
     assert [(attempt["outcome"], attempt["reason"], attempt["detail"]) for attempt in attempts] == [
         ("stopped", "signal", number.name)
@@ -82,7 +82,7 @@ def test_task_killed_by_a_third_signal_does_not_count_as_interrupted(line: Comma
     process = line.start("work", "run")
     _wait_until_all_begin(line, 1)
     _stop_by_signals(line, process, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
-    assert _explanations(line) == {"stopped by SIGTERM; it is restarted"}
+    assert _explanations(line) == {"stopped by SIGTERM; `resume` restarts it"}
     _check_completion(line)
 
 
@@ -96,7 +96,7 @@ def test_repeatable_task_killed_after_sigterm_is_restarted(line: CommandLine) ->
     kill_workers(line)
     process.communicate()
     assert states(line) == {"again": "READY", "fail": "PENDING", "ask": "PENDING"}
-    assert "stopped by SIGTERM; it is restarted" in _explanations(line)
+    assert "stopped by SIGTERM; `resume` restarts it" in _explanations(line)
     assert "its worker or the machine died" in " ".join(_explanations(line))
     write(line.directory / "go", "")
     assert line("resume", "--json", status=3).json["counts"] == {"DONE": 1, "FAILED": 1, "BLOCKED": 1}

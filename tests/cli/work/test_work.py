@@ -190,7 +190,7 @@ def test_interrupted_command_with_if_interrupted_ask_is_blocked(line: CommandLin
     process.communicate()
     stood = status(line)
     assert (stood["status"], stood["stalled"], stood["tasks"][0]["state"]) == ("RUNNING", True, "PENDING")
-    assert "continue with `resume`" in stood["tasks"][0]["explanation"]
+    assert "`resume` restarts it" in stood["tasks"][0]["explanation"]
     ended = line("resume", "--json", status=3)
     assert ended.error["code"] == "batch_blocked"
     batch_id = json.loads(ended.stdout)["batch_id"]
@@ -215,7 +215,7 @@ def test_orphaned_command_is_killed_before_its_task_is_restarted(line: CommandLi
     process.communicate()
     wait_until(lambda: status(line)["tasks"][0]["state"] != "RUNNING", "the worker has ended")
     (task,) = status(line)["tasks"]
-    assert (task["state"], task["explanation"].rpartition("; ")[2]) == ("READY", "it is restarted")
+    assert (task["state"], task["explanation"].rpartition("; ")[2]) == ("READY", "`resume` restarts it")
     write(line.directory / "go2", "")
     resumed = line.start("resume")
     wait_until(lambda: count(line, "one.began") == 2, "the task is restarted")

@@ -226,6 +226,8 @@ class RunningAttempt:
                 return None, None
             case None:
                 assert ended is not None, "nothing but its end ended it"
+        if ended.exit_status == self._command.skip_status:
+            return "result", "unneeded"
         if ended.exit_status in self._command.exit_ok:
             return "result", None
         return "failed", "signal" if ended.exit_status < 0 else "exit"

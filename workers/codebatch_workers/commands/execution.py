@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from msgspec import UNSET
 
 from codebatch.model.work.command import Command
 from codebatch.system.files.files import StoreFiles
@@ -17,6 +18,14 @@ from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.result_parsing import read_ending, read_question_file
 from codebatch_workers.commands.run import PrefetchedRun
+
+_NOTHING_TO_DO_STATUS = 1
+"""The exit status of `when` that means that there is nothing to do."""
+
+_UNANSWERED_TEXT = (
+    "asked a question, went on without the answer and ended with 0: end the task after it, as in "
+    "`codebatch ask … || exit 75`"
+)
 
 NO_COMMAND_PROCESS = CommandProcess(0, 0, 0, 0)
 
@@ -46,10 +55,13 @@ class AttemptExecution:
         wall_ns: Callable[[], int],
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
+        is_first_try: bool = True,
     ) -> None:
         """`command` is the definition that applies to this try. `report_child` and `now_ns` are as in `RunningAttempt`.
 
         `has_written` returns whether the command may have written files to the attempt's directory. False is certain.
+
+        `when` of the command runs only if `is_first_try` is set.
         """
         self._command = command
         self._materials = materials
@@ -64,9 +76,12 @@ class AttemptExecution:
         self._wall_ns = wall_ns
         self._has_written = has_written
         self._now_ns = now_ns
+        self._is_first_try = is_first_try
 
     def run(self) -> AttemptResult:
         """Run the attempt until it ends. If it failed, apply `retry_if` and `wait_if` of the command to the result."""
+        if self._is_first_try and self._command.when and (decided := self._run_condition()) is not None:
+            return decided
         result = self._run_and_check()
         has_rules = self._command.retry_if is not None or self._command.wait_if
         if result.type != "failed" or result.reason == "start" or not has_rules:
@@ -79,6 +94,31 @@ class AttemptExecution:
         if verdict.problem:
             self._log.report(verdict.problem)
         return verdict.result
+
+    def _run_condition(self) -> AttemptResult | None:
+        """Run `when` of the command. Return the result of the attempt, or None if `run` follows."""
+        assert self._command.when, "the caller checks that the command has a condition"
+        command = msgspec.structs.replace(
+            self._command,
+            exit_ok=(0,),
+            skip_status=_NOTHING_TO_DO_STATUS,
+            timeout_seconds=self._command.when_timeout_seconds or None,
+            stall_seconds=None,
+            leftovers="kill",
+        )
+        try:
+            result = self._run_command_process(command, self._make_start(self._command.when, False), spent_seconds=0.0)
+        except ProcessNotStarted as error:
+            self._log.write_note(f"`when` not started: {error}")
+            return AttemptResult(type="failed", reason="when")
+        if result.reason == "unneeded":
+            self._log.write_note(f"nothing to do: `when` ended with status {_NOTHING_TO_DO_STATUS}")
+        elif result.type != "failed":
+            return None if result.type == "result" else result
+        elif result.reason not in ("exit", "signal"):
+            self._log.write_note(f"`when` exceeded a limit: {result.reason}")
+            return msgspec.structs.replace(result, reason="when", exit_status=None)
+        return msgspec.structs.replace(result, reason="when")
 
     def _run_and_check(self) -> AttemptResult:
         try:
@@ -95,15 +135,19 @@ class AttemptExecution:
                 self._log.report(ending.problem)
             result = msgspec.structs.replace(result, report=ending.said)
             if ending.reported_question is not None:
+                if result.exit_status == 0 and question and read_question_file(self._files, question) is not None:
+                    self._log.report(_UNANSWERED_TEXT)
                 return msgspec.structs.replace(
                     result, type="blocked", reason=None, reported_question=ending.reported_question
                 )
-        return self._run_check(result) if result.type == "result" and self._command.check else result
+        return (
+            self._run_check(result) if result.type == "result" and not result.reason and self._command.check else result
+        )
 
     def _run_check(self, command_result: AttemptResult) -> AttemptResult:
         """Run the check of a command that succeeded. Return one result for both, with the sum of their resources."""
         try:
-            command = msgspec.structs.replace(self._command, exit_ok=(0,))
+            command = msgspec.structs.replace(self._command, exit_ok=(0,), skip_status=UNSET)
             start = self._make_start(command.check, False)
             check_result = self._run_command_process(command, start, spent_seconds=command_result.spent_seconds)
         except ProcessNotStarted as error:

@@ -301,6 +301,7 @@ class Supervisor:
             wall_ns=wall_ns,
             has_written=lambda: not self._scratch.is_untouched(directory),
             now_ns=self._now_ns,
+            is_first_try=not assign.brief.tried,
         )
         result = execution.run()
         if result.orphaned_processes:
