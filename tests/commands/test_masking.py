@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codebatch.model.work.command import Command, CommandId, EnvFile, EnvLayer
 from codebatch.system.files.files import RealFiles
+from codebatch_workers.commands.context import make_process_start
 from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.masking import MASK, SecretMasker
 from tests.cli.work.test_work import line
 from tests.support.command_line import CommandLine, write
 from tests.support.disk import Disk
+from tests.work.test_environment import MATERIALS
 
 __all__ = ["line"]
 
@@ -48,6 +51,48 @@ def test_mask_does_not_depend_on_chunks(values: list[str], chunks: list[bytes]) 
     masker = make_masker(*values)
     masked = b"".join(map(masker.feed, chunks)) + masker.flush()
     assert masked == mask_naively(b"".join(chunks), values)
+
+
+@pytest.mark.parametrize(
+    ("values", "data", "masked"),
+    [
+        (["abab"], "xababab", "x***"),  # Occurrences of one value overlap.
+        (["abcd", "cdef"], "xabcdefx", "x***x"),
+        (["abcd"], "abcdabcd", "******"),
+        (["abcdefgh", "bcde"], "abcdef", "a***f"),  # One value lies in the beginning of another one.
+        (["abcdefgh", "bcde"], "abcdefgh", "***"),
+    ],
+)
+def test_overlapping_values_get_one_mask_in_chunks_of_any_size(values: list[str], data: str, masked: str) -> None:
+    for size in (1, 3, len(data)):
+        masker = make_masker(*values)
+        chunks = (data[start : start + size].encode() for start in range(0, len(data), size))
+        assert b"".join(map(masker.feed, chunks)) + masker.flush() == masked.encode()
+
+
+def test_end_of_the_output_that_looks_like_a_value_is_kept() -> None:
+    files, root = RealFiles(Disk().calls()), Path("/s")
+    files.make_directory(root)
+    log = AttemptLogWriter(files, root / "log", root, 1000, masker=make_masker("secret"))
+    log.report("secret")
+    log.write(b"a sec")
+    assert (log.output_end, log.notes) == (b"codebatch: ***\na sec", ("***",))
+    log.write(b"b secre")
+    log.close()
+    assert files.read(root / "log") == b"codebatch: ***\na secb secre"
+
+
+def test_values_that_reach_a_clean_command_under_another_name_are_masked(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A_KEY=of-file\n")
+    masker = SecretMasker()
+    layer = EnvLayer(files=(EnvFile(path=".env"),))
+    env = {"URL": "${A_KEY}${B_KEY}", "C_KEY": "of-command", "A_KEY": "overridden"}
+    command = Command(id=CommandId("a"), run=("true",), env=env, env_under=(layer,), clean_env=True)
+    make_process_start(
+        command, command.run, MATERIALS, batch="b", round_=1, root=tmp_path,
+        base_environment={"B_KEY": "of-caller"}, mark="", tree_variables={}, masker=masker,
+    )  # fmt: skip
+    assert masker.mask_text("of-file of-caller of-command overridden other") == "*** *** *** *** other"
 
 
 @pytest.mark.parametrize("end", range(1, 40))
