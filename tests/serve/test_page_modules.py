@@ -16,7 +16,7 @@ PACKAGE = Path(codebatch.__file__).parent
 STATIC = PACKAGE / "serve" / "static"
 FILES = {path.name: path.read_text("utf-8") for path in sorted(STATIC.iterdir())}
 MODULES = {name: text for name, text in FILES.items() if name.endswith(".js")}
-BYTES_MAX = 80_000
+BYTES_MAX = 81_000
 
 # The namespace of SVG is a name, which no browser loads. The other address is the server of the page.
 ADDRESSES = {"http://www.w3.org/2000/svg", "ws://${location.host}/ws/batch/${encodeURIComponent(id"}
