@@ -84,7 +84,7 @@ def test_status_names_the_holders_of_a_batch_and_reports_a_stall(poisoned: Poiso
     process.communicate()
     left = run("status", "--store", "store", "--json").json
     assert (left["status"], left["stalled"], left["holders"]) == ("RUNNING", True, [])
-    assert "stalled" in run("status", "--store", "store").text
+    assert "interrupted: no process runs it" in run("status", "--store", "store").text
     run(*COMMON)
     assert not [line for line in _journal(run) if isinstance(line.event, Refused)], (
         "the next run did not know the epochs of dead holders"
