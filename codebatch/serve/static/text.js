@@ -66,9 +66,9 @@ export function clock(at, timeStyle = "medium") {
 }
 
 export function failureReason(reason, exitStatus) {
-	if (reason === "signal" && exitStatus < 0) return `signal ${-exitStatus}`;
-	if (reason === "when" && exitStatus !== null) return exitStatus === 1 ? "nothing to do: `when` is not met" : `\`when\`: exit status ${exitStatus}`;
-	return reason === "exit" || reason === "signal" ? `exit status ${exitStatus}` : REASONS[reason] ?? visible(reason);
+	const ended = exitStatus < 0 ? `signal ${-exitStatus}` : `exit status ${exitStatus}`;
+	if (reason === "when" && exitStatus !== null) return exitStatus === 1 ? "nothing to do: `when` is not met" : `\`when\`: ${ended}`;
+	return reason === "exit" || reason === "signal" ? ended : REASONS[reason] ?? visible(reason);
 }
 
 export const eventKind = ({ event }) => event.replace(/^BATCH_(TASK_)?/, "");

@@ -284,18 +284,23 @@ def first_line(text: str) -> str:
 
 def failure_reason_text(reason: str | None, exit_status: int | None) -> str:
     """Return the reason why an attempt failed as text, or an empty text if it succeeded."""
-    if reason == "signal" and exit_status is not None and exit_status < 0:
-        try:
-            return f"signal {signal.Signals(-exit_status).name}"
-        except ValueError:
-            return f"signal {-exit_status}"
-    if reason == "when" and exit_status is not None:
-        return "nothing to do: `when` is not met" if exit_status == 1 else f"`when`: exit status {exit_status}"
+    if reason == "when" and exit_status == 1:
+        return "nothing to do: `when` is not met"
     if reason in ("exit", "signal"):
-        return f"exit status {exit_status}"
-    if reason == "check" and exit_status is not None:
-        return f"check: exit status {exit_status}"
+        return _exit_status_text(exit_status)
+    if reason in ("check", "when") and exit_status is not None:
+        return f"`{reason}`: {_exit_status_text(exit_status)}"
     return _FAILURE_REASON_TEXTS.get(reason or "", "")
+
+
+def _exit_status_text(status: int | None) -> str:
+    """Return an exit status as text. If it is negative, it stands for a signal."""
+    if status is None or status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"signal {-status}"
 
 
 def _pools_closed_now(closed: Mapping[str, int]) -> dict[str, int]:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from codebatch.work.control.status import failure_reason_text
 from tests.cli.work.test_work import count, kill_workers, line, make_list, states, status
 from tests.support.command_line import CommandLine, wait_until, write
 
@@ -127,3 +128,20 @@ def test_log_is_followed_over_attempts_and_killed_runners(line: CommandLine) -> 
     output, notes = followed.communicate(timeout=30)
     assert (first + output).splitlines() == [b"began", b"began", b"went", b"began", b"went"]
     assert (followed.returncode, b"a: done" in notes) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "text"),
+    [
+        ("when", 1, "nothing to do: `when` is not met"),
+        ("when", 127, "`when`: exit status 127"),
+        ("when", -9, "`when`: signal SIGKILL"),
+        ("check", -9, "`check`: signal SIGKILL"),
+        ("check", 1, "`check`: exit status 1"),
+        ("signal", -15, "signal SIGTERM"),
+        ("signal", -99, "signal 99"),
+        ("exit", 2, "exit status 2"),
+    ],
+)
+def test_reason_names_the_exit_status_or_the_signal(reason: str, status: int, text: str) -> None:
+    assert failure_reason_text(reason, status) == text
