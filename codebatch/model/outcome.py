@@ -76,6 +76,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     - `question` is the digest of the question with which the command ended, or empty.
     - `result` has the values from the JSON output of the command.
     - `until_ns` is set if the reason is `limited`: the pools of the task are closed until this time.
+      `wait_seconds` is the time from the end of the attempt until then.
     - `is_final` means that the task is not retried, even if retries are left.
     - `changes` is the digest of the change set of an attempt in a tree of its own (model/change.py), or empty.
     - `unrecorded` is the number of paths with work that this change set does not record.
@@ -103,6 +104,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     question: Digest = Digest("")
     result: CommandReport | None = None
     until_ns: int = 0
+    wait_seconds: float = 0.0
     is_final: bool = False
     changes: Digest = Digest("")
     unrecorded: int = 0

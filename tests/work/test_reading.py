@@ -101,6 +101,10 @@ backoff_seconds_max = 10
 retry_reasons = ["exit", "check"]
 retry_if = { exits = [75], pattern = "connection reset" }
 wait_if = 'resets at (?P<at>\\S+)'
+waits_max = 5
+wait_seconds_max = 600
+cost_max = 2.5
+attempts_max = 7
 tries = [{ text_suffix = "See {previous_log}." }, { run = ["other"], env = { CI = "2" }, timeout_seconds = 90 }]
 on_exhausted = "ask"
 on_stall = "ask"

@@ -20,9 +20,10 @@ from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.logs import last_lines
+from codebatch.work.control.limit_texts import cap_text, closed_pool_texts, wait_text
 from codebatch.work.control.listener import CommandEnded, CommandStopped, WorkListener, WorkProgress
 from codebatch.work.control.logs import LogReader
-from codebatch.work.control.status import closed_pool_texts, failure_reason_text, stop_reason_text, wait_text
+from codebatch.work.control.status import failure_reason_text, stop_reason_text
 
 _FAILED_LOG_LINES_MAX = 20
 _RUNNING_SHOWN_MAX = 3
@@ -64,10 +65,17 @@ class WorkProgressListener(WorkListener):
         more = len(progress.running) - _RUNNING_SHOWN_MAX
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
-        closed = closed_pool_texts(progress.closed)
-        details = ", ".join([*failed, *blocked, *closed, *running_texts, *([f"{more} more"] if more > 0 else [])])
+        waits = ["paused"] if progress.is_paused else []
+        waits += closed_pool_texts(progress.closed, progress.by_hours)
+        waits += [cap_text(cap, progress.cost_unit) for cap in progress.caps]
+        details = ", ".join([*failed, *blocked, *waits, *running_texts, *([f"{more} more"] if more > 0 else [])])
         eta = progress.eta
-        remaining = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
+        blocked_count, is_paused = progress.blocked, progress.is_paused
+        remaining = (
+            ""
+            if eta is None
+            else eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked_count, is_paused=is_paused)
+        )
         stage = ProgressStage(
             "running", progress.ended, progress.planned, "tasks", details, is_even=False, remaining_text=remaining
         )

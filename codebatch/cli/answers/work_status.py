@@ -14,13 +14,9 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.holders import HolderFile
 from codebatch.work.control.batch_selection import list_directory_text
 from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
+from codebatch.work.control.limit_texts import cap_text, closed_pool_texts
 from codebatch.work.control.list_changes import ListChanges
-from codebatch.work.control.status import (
-    NOTHING_TO_DO_REASONS,
-    closed_pool_texts,
-    iter_task_explanations,
-    make_work_status,
-)
+from codebatch.work.control.status import NOTHING_TO_DO_REASONS, iter_task_explanations, make_work_status
 
 _STATES_SHOWN_LAST = (
     CommandState.FAILED,
@@ -80,9 +76,14 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
         yield f"ended     {instant_text(work_batch.ended_ns)}"
     if (eta := work_batch.eta) is not None:
         blocked = status.counts.get(CommandState.BLOCKED.value, 0)
-        yield f"left      {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked).removesuffix(' left')}"
-    for text in closed_pool_texts(status.closed):
+        text = eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked, is_paused=status.is_paused)
+        yield f"left      {text.removesuffix(' left')}"
+    for text in closed_pool_texts(status.closed, status.by_hours):
         yield f"waits     {text}"
+    for cap in status.caps:
+        yield f"limit     {cap_text(cap, work.limits_or_none.cost_unit)}"
+    if status.unknown_cost_count:
+        yield f"cost      unknown for {count_text(status.unknown_cost_count, 'attempt')}, see: codebatch help limits"
     if status.coordinator is not None:
         yield f"runner    {_holder_text(status.coordinator)}"
     elif status.workers:
@@ -90,11 +91,18 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     if (unapplied := work_batch.unapplied).tasks:
         yield f"changes   {unapplied.text} not applied: codebatch changes --batch {work_batch.batch.id}"
     titles = work.titles
+    columns = ("state", "task", "title", *(() if status.cost is None else ("cost",)), "reason")
     cells = (
-        (command.state.lower(), command.id, titles.get(command.id) or "-", why or "-")
+        (
+            command.state.lower(),
+            command.id,
+            titles.get(command.id) or "-",
+            *(() if status.cost is None else ("-" if command.cost is None else f"{command.cost:g}",)),
+            why or "-",
+        )
         for command, why in iter_task_explanations(work_batch, work_batch.unrecorded)
     )
-    yield from table_lines(cells, ("state", "task", "title", "reason"))
+    yield from table_lines(cells, columns)
     yield f"Summary: {status_summary(work_batch)}"
 
 
@@ -116,9 +124,11 @@ def status_summary(work_batch: WorkBatch) -> str:
     )
     if unneeded:
         other_states.insert(0, f"{unneeded:,} of them with nothing to do")
-    cost = [] if work_batch.standing.cost is None else [f"cost {work_batch.standing.cost:g}"]
+    unit = work_batch.standing.work.limits_or_none.cost_unit
+    cost = [] if work_batch.standing.cost is None else [f"cost {work_batch.standing.cost:g} {unit}".rstrip()]
+    caps = [cap_text(cap, unit) for cap in work_batch.standing.caps]
     return ", ".join(
-        [f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *other_states, *cost]
+        [f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *other_states, *cost, *caps]
     )
 
 

@@ -12,16 +12,23 @@ SAMPLES_MAX = 512
 _TIME_UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
-def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocked: int = 0, past: float = 0.0) -> str:
+def eta_text(
+    eta: tuple[float, float, float] | None,
+    *,
+    unknown: int = 0,
+    blocked: int = 0,
+    past: float = 0.0,
+    is_paused: bool = False,
+) -> str:
     """Return the remaining time as text: `12-19 m left`. Return an empty text if it is unknown.
 
     `eta` are estimates that were made `past` seconds ago. `unknown` is the number of tasks without an estimate. If
     `blocked` tasks wait for answers, the text is `12-19 m left once questions are answered`, because the time until an
-    answer is unknown.
+    answer is unknown. If the batch `is_paused`, the text is `12-19 m left after the pause`.
     """
     if eta is None:
         return ""
-    suffix = "left once questions are answered" if blocked else "left"
+    suffix = "left after the pause" if is_paused else "left once questions are answered" if blocked else "left"
     low, _, high = (max(0.0, bound - past) for bound in eta)
     if unknown:
         return f"at least {_rounded_duration(low)} {suffix}"

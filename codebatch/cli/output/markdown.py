@@ -25,6 +25,7 @@ HELP_TOPICS = (
     "lists",
     "variables",
     "asking",
+    "limits",
     "trees",
     "live",
     "rules",

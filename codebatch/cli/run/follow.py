@@ -22,7 +22,7 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.control.follow import iter_followed_events, make_follower, read_cursor
-from codebatch.work.control.status import closed_pool_texts
+from codebatch.work.control.limit_texts import closed_pool_texts
 
 since_option = option(
     "--since",
@@ -174,7 +174,8 @@ class _ProgressLine:
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} left"] if to_go else []
         closed = self._progress.closed_pools if self._progress is not None else ()
-        more += closed_pool_texts({pool.pool: instant_ns(pool.until) for pool in closed})
+        by_hours = {pool.pool for pool in closed if pool.reason == "hours"}
+        more += closed_pool_texts({pool.pool: instant_ns(pool.until) for pool in closed}, by_hours)
         self._context.display.show_stage(
             ProgressStage(
                 "following",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypedDict
+
 import click
 import msgspec
 
@@ -25,6 +28,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.outcome import CommandReport
 from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import human_bytes, human_seconds
+from codebatch.model.work.limits import Caps
 from codebatch.work.control import requests, run
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
 from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed_batch
@@ -149,27 +153,61 @@ def unpause(context: CommandContext, batch_reference: str | None) -> int:
 @live_batch_option
 @with_common_options
 def change(context: CommandContext, settings: tuple[str, ...], batch_reference: str | None) -> int:
-    """Change limits of a running batch.
+    """Change limits of a batch.
 
     max-parallel=N sets the maximum number of tasks that run at once. pool.NAME=N sets the size of a resource pool.
-    Running tasks continue.
+    cost-max=N, attempts-max=N and deadline=TIME change the limits of the list. pool.NAME.cost-max=N and
+    task.ID.attempts-max=N change those of a pool or a task. Running tasks continue.
     """
-    max_parallel: int | None = None
-    pools: dict[str, int] = {}
+    changes = parse_changes(settings)
+    store, batch = context.live_batch(batch_reference)
+    return _answer_work_control(context, requests.change_batch(store, batch, **changes), f"set {', '.join(settings)}")
+
+
+class LimitChanges(TypedDict):
+    """The changes of the command `work set`, as `change_batch` takes them."""
+
+    max_parallel: int | None
+    pools: dict[str, int]
+    caps: dict[str, Caps]
+    deadline: str
+
+
+def parse_changes(settings: Sequence[str]) -> LimitChanges:
+    """Parse the arguments of `work set`. Raises InvalidInput."""
+    changes = LimitChanges(max_parallel=None, pools={}, caps={}, deadline="")
     for setting in settings:
         name, _, value = setting.partition("=")
-        if not value.isdecimal() or len(value) > len("1000000"):
-            hint = f"for example: max-parallel=4, pool.browser=2 (1 to {INTEGER_MAX:,})"
-            raise InvalidInput(f"{setting!r} is not NAME=NUMBER", hint=hint)
-        if name == "max-parallel":
-            max_parallel = int(value)
+        scope, _, key = name.rpartition(".")
+        if name == "deadline":
+            changes["deadline"] = value
+        elif key in ("cost-max", "attempts-max") and (not scope or scope.startswith(("pool.", "task."))):
+            number = _positive_number(setting, value, has_fraction=key == "cost-max")
+            new = Caps(cost_max=number) if key == "cost-max" else Caps(attempts_max=int(number))
+            old = changes["caps"].get(scope, Caps())
+            changes["caps"][scope] = Caps(
+                cost_max=new.cost_max or old.cost_max, attempts_max=new.attempts_max or old.attempts_max
+            )
+        elif name == "max-parallel":
+            changes["max_parallel"] = int(_positive_number(setting, value))
         elif name.startswith("pool."):
-            pools[name.removeprefix("pool.")] = int(value)
+            changes["pools"][name.removeprefix("pool.")] = int(_positive_number(setting, value))
         else:
-            raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
-    store, batch = context.live_batch(batch_reference)
-    work_batch = requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools)
-    return _answer_work_control(context, work_batch, f"set {', '.join(settings)}")
+            _positive_number(setting, value)
+            hint = "settings: max-parallel, cost-max, attempts-max, deadline, pool.NAME, pool.NAME.cost-max, …"
+            raise InvalidInput(f"unknown setting {name!r}", hint=hint)
+    return changes
+
+
+def _positive_number(setting: str, value: str, *, has_fraction: bool = False) -> float:
+    """Return a number above 0 and at most INTEGER_MAX. Without `has_fraction`, it has only digits."""
+    digits = value.replace(".", "", 1) if has_fraction else value
+    if not (digits.isascii() and digits.isdecimal()) or len(value) > len("1000000"):
+        hint = f"for example: max-parallel=4, pool.browser=2 (1 to {INTEGER_MAX:,}), cost-max=7.5"
+        raise InvalidInput(f"{setting!r} is not NAME=NUMBER", hint=hint)
+    if has_fraction and not float(value) > 0:
+        raise InvalidInput(f"{setting!r} must be above 0")
+    return float(value)
 
 
 def _answer_work_control(context: CommandContext, work_batch: WorkBatch, change: str) -> int:

@@ -21,15 +21,17 @@ from codebatch.cli.framework.groups import CommandGroup, group_with_common_optio
 from codebatch.cli.framework.work_lists import TaskListOptions, with_task_list_options
 from codebatch.cli.framework.work_options import AttemptOutput, ResumeOptions, output_option, trust_option
 from codebatch.cli.work import control, log, questions
-from codebatch.errors import NothingLeft
+from codebatch.errors import InvalidInput, NothingLeft
 from codebatch.model.work.work_batch import RETRIES_MAX, FailureAction, HaltMode, Strategy
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.system.clock import wall_ns
 from codebatch.work.control import run
 from codebatch.work.control.detached_run import run_detached
 from codebatch.work.control.dry_run import dry_run
+from codebatch.work.definition.limits import next_instant_ns
 from codebatch.work.definition.settings import WorkOptions
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -98,6 +100,12 @@ def work() -> None:
     help="Set an environment variable for every task",
     details="Without VALUE, the value is taken from your environment and is not stored.",
 )
+@option(
+    "--at",
+    metavar="TIME",
+    help="Start no task before TIME",
+    details="TIME is a time of day, for example 22:00, or an ISO time. The batch is created now.",
+)
 @option("--parallel-batches", "is_parallel", is_flag=True, help="Run even if another batch runs in the same directory")
 @option(
     "--yes",
@@ -126,6 +134,7 @@ def work_run(
     retry: int | None,
     wait_answers: bool,
     variables: tuple[str, ...],
+    at: str | None,
     is_parallel: bool,
     is_sure: bool,
     is_looked_at: bool,
@@ -152,6 +161,7 @@ def work_run(
         retry=retry,
         wait_answers=wait_answers,
         env=variables,
+        at_ns=0 if at is None else _parse_start(at),
         infer_command=not (is_looked_at or is_rehearsed),
         **listing,
     )
@@ -177,6 +187,14 @@ def work_run(
     answer_work_status(context, work_batch, [work_batch.batch.id])
     context.note(f"follow it with: codebatch follow --batch {work_batch.batch.id}")
     return 0
+
+
+def _parse_start(text: str) -> int:
+    """Return the time of `--at` in ns. Raises InvalidInput if it is not a time in the future."""
+    at_ns = next_instant_ns(text, "", wall_ns())
+    if at_ns is None or at_ns <= wall_ns():
+        raise InvalidInput(f"--at {text!r} is not a time in the future", hint="for example: --at 22:00")
+    return at_ns
 
 
 @work.command("analyze")

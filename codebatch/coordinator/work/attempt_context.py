@@ -24,12 +24,14 @@ def make_assign(
     returns whether a command works in a tree of its own.
     """
     shard, item = places.place_of_item(start.item)
+    # A cap counts leases, so a power loss must not remove one.
+    may_forget_lease = conductor.agenda.policies[start.item].is_repeatable and not conductor.has_caps
     return Assign(
         unit=WorkUnit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
         epoch=start.epoch,
         requests=start.requests,
         brief=make_attempt_input(conductor, start, places, is_isolated=is_isolated(conductor.agenda.ids[start.item])),
-        is_repeatable=start.epoch == 1 and conductor.agenda.policies[start.item].is_repeatable,
+        is_repeatable=start.epoch == 1 and may_forget_lease,
         then=tuple(make_assign(conductor, follower, places, is_isolated) for follower in start.then),
     )
 

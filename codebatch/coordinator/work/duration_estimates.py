@@ -93,16 +93,21 @@ class DurationEstimator:
         self._durations.save_durations()
 
     def make_forecast(
-        self, agenda: CommandPlan, waiting: Sequence[int], running: Mapping[int, float]
+        self,
+        agenda: CommandPlan,
+        waiting: Sequence[int],
+        running: Mapping[int, float],
+        delays: Mapping[int, float] | None = None,
     ) -> Forecast | None:
         """Return an estimate of the remaining time of waiting and running items. Return None if no duration is known.
 
-        `running` maps items to the seconds since their start.
+        `running` maps items to the seconds since their start, and `delays` to the seconds until their pools open.
         """
         samples = {item: self._known_durations[item] or self._seen_seconds for item in (*waiting, *running)}
-        return forecast_remaining(
-            agenda, RemainingWork(waiting=waiting, running=running, samples=samples, ratios=self._ratios)
+        remaining = RemainingWork(
+            waiting=waiting, running=running, samples=samples, ratios=self._ratios, delays=delays or {}
         )
+        return forecast_remaining(agenda, remaining)
 
 
 def load_estimator(store: StoreDir, batch: BatchDir, work: Work) -> DurationEstimator:

@@ -20,6 +20,7 @@ from msgspec import UNSET
 
 from codebatch.coordinator.processes.worker_backend import WorkerHandle
 from codebatch.coordinator.work.duration_estimates import DurationEstimator
+from codebatch.coordinator.work.limit_fields import closed_pool_fields, cost_fields, pool_delays
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
@@ -37,6 +38,7 @@ from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpa
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained
 from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.work.caps import attempts_cost
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta, Forecast
 from codebatch.scheduling.work.event_projection import (
@@ -189,7 +191,9 @@ class EventPublisher:
     def _update_progress(self, now_ns: int) -> None:
         if self._estimator is not None:
             waiting = self._projector.waiting_items
-            forecast = self._estimator.make_forecast(self._conductor.agenda, waiting, self._running_seconds())
+            delays = pool_delays(self._conductor, self._wall_ns())
+            running = self._running_seconds()
+            forecast = self._estimator.make_forecast(self._conductor.agenda, waiting, running, delays)
             self._forecast = None if forecast is None else (forecast, now_ns)
         eta = self.eta
         self._emit_batch_event(
@@ -197,10 +201,9 @@ class EventPublisher:
             eta_seconds=None if eta is None else eta.seconds,
             without_estimate=0 if eta is None else eta.unknown,
             running=tuple(map(self._running_task, sorted(self._conductor.running_items))),
-            closed_pools=tuple(
-                events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
-                for pool, until_ns in sorted(self._conductor.closed_pools.items())
-            ),
+            closed_pools=closed_pool_fields(self._conductor),
+            paused=self._conductor.is_paused,
+            **cost_fields(self._conductor),
         )
         elapsed_ns = self._running_ns() - now_ns
         self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _INTERVAL_FACTOR * elapsed_ns)
@@ -351,6 +354,7 @@ class EventPublisher:
                     memory_peak_bytes=None if used is None else used.memory_peak_bytes,
                     exit_status=status,
                     reason=conclusion.reason or UNSET,
+                    cost=attempts_cost([conclusion]),
                     unrecorded=conclusion.unrecorded,
                     notes=conclusion.notes,
                 )
@@ -365,6 +369,7 @@ class EventPublisher:
                     exit_status=status,
                     signal=_signal_name(status),
                     seconds=seconds,
+                    cost=attempts_cost([conclusion]),
                     log_tail=self._log_tail(conclusion),
                     notes=conclusion.notes,
                 )
@@ -452,6 +457,7 @@ class EventPublisher:
             total_seconds=round(self._previous_events.total_seconds + seconds, 3),
             task_count=len(self._ids),
             critical_path=tuple(self._ids[item] for item in self._critical_path()),
+            **cost_fields(self._conductor),
         )
 
     def _running_task(self, item: int) -> events.RunningTask:

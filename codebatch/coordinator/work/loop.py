@@ -40,6 +40,7 @@ from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained, RetireWorker, SpawnWorker
 from codebatch.scheduling.events import DrainRequested, LeaseRefused, SessionStarted, UnitDone, WorkerId, WorkerIdle
+from codebatch.scheduling.work.clock_limits import ClockWatch
 from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import (
@@ -153,7 +154,7 @@ class WorkCoordinator:
         self._events: deque[CommandEvent] = deque()
         self._end_action: CompleteSession | EndDrained | EndBroken | None = None
         self._spawned_count = self._turns_since_check = 0
-        self._now_ns, self._read_ns = now_ns, 0
+        self._now_ns, self._read_ns, self._clock = now_ns, 0, ClockWatch(self.conductor, wall_ns)
         self._requests_handed = self.conductor.handled_request_count
         self._error: CodebatchError | None = None
 
@@ -234,6 +235,8 @@ class WorkCoordinator:
         events = self._backend.wait()
         self._append_waiting_stops()
         self._read_requests()  # Workers read requests too. Their messages may be the effect of a request.
+        if self._end_action is None and (change := self._clock.read_change()) is not None:
+            self._handle_event(change)
         for event in events:
             self._handle_backend_event(event)
         if not events or self._now_ns() - self._read_ns >= _QUESTIONS_POLL_NS:
@@ -302,9 +305,8 @@ class WorkCoordinator:
         except StoreCorrupt as error:
             self._stop_after_error(error)
             return
-        while self._end_action is None and self._requests_handed < len(
-            requests
-        ):  # The next coordinator handles the rest.
+        # If the run ends, the next coordinator handles the rest.
+        while self._end_action is None and self._requests_handed < len(requests):
             self._requests_handed += 1
             self._handle_event(RequestRead(requests[self._requests_handed - 1]))
 

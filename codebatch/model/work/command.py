@@ -115,6 +115,7 @@ class Command(Document, frozen=True, kw_only=True):
     - `retry_if`: failures by exit status, signal or `check` are retried only if they match.
     - `wait_if`: a regular expression that matches the output if the command reached a rate limit. Its group `at` is the
       time when the limit ends, or its group `seconds` is the duration of the limit.
+    - `wait_exits`: exit statuses of success after which `wait_if` is searched too. Missing: only after failures.
     - `env_under`: layers of variables that `env` overrides, the lowest first. It is set only if a layer has files.
     - `values`: the values of placeholders that `each` defines, by name.
     - `files`: the value of `{files}`.
@@ -150,6 +151,7 @@ class Command(Document, frozen=True, kw_only=True):
     result: ResultPointers | None = None
     retry_if: RetryRule | None = None
     wait_if: str = ""
+    wait_exits: tuple[int, ...] | UnsetType = UNSET
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
     isolation: Isolation | UnsetType = UNSET
     secret: tuple[str, ...] | UnsetType = UNSET

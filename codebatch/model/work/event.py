@@ -165,6 +165,7 @@ class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLE
     exit_status: int | None = None
     reason: str | UnsetType = UNSET
     marked_done: bool = False
+    cost: float | None = None
     unrecorded: int = 0
     notes: tuple[str, ...] = ()
 
@@ -180,6 +181,7 @@ class _UnsuccessfulAttempt(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK
     exit_status: int | None = None
     signal: str = ""
     seconds: float | None = None
+    cost: float | None = None
     log_tail: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -318,10 +320,26 @@ class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool that is closed because of a rate limit. Until the time `until`, no task can take tokens from this pool."""
+    """A closed pool. Until the time `until`, no task can take tokens from this pool.
+
+    `reason` is `limited` after a rate limit, and `hours` outside its hours. An empty name stands for the whole list.
+    """
 
     pool: str
     until: str
+    reason: Literal["limited", "hours"] = "limited"
+
+
+class CapReached(msgspec.Struct, frozen=True, kw_only=True):
+    """A cap that is met, so that no more tasks of its scope start.
+
+    `scope` is empty for the list, `pool.NAME` or `task.ID`. For a deadline, `limit` and `used` are in ns since 1970.
+    """
+
+    scope: str
+    cap: str
+    limit: float
+    used: float
 
 
 class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
@@ -330,14 +348,18 @@ class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS")
     `eta_seconds` has three estimates of the remaining time. The batch ends within these times with a probability of
     10%, 50% and 90%. It is null if no estimate is possible.
 
-    The estimates include neither tasks of unknown duration, which `without_estimate` counts, nor the waiting time for
-    `closed_pools`.
+    The estimates do not include tasks of unknown duration, which `without_estimate` counts. `cost` is the sum of the
+    costs that attempts reported, in `cost_unit`. `caps` are the caps that are met.
     """
 
     eta_seconds: tuple[float, float, float] | None = None
     without_estimate: int = 0
     running: tuple[RunningTask, ...] = ()
     closed_pools: tuple[ClosedPool, ...] = ()
+    paused: bool = False
+    cost: float | None = None
+    cost_unit: str = ""
+    caps: tuple[CapReached, ...] = ()
 
 
 class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
@@ -355,13 +377,16 @@ class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
     """Base of the last event of a batch. `task_count` is the number of its tasks.
 
     `seconds` is the time since this process started or resumed the batch. `total_seconds` adds the time of earlier
-    processes that ran the batch, as far as it is known.
+    processes that ran the batch, as far as it is known. `cost`, `cost_unit` and `caps` are as in BatchProgress.
     """
 
     seconds: float
     total_seconds: float | None = None
     task_count: int
     critical_path: tuple[str, ...] = ()
+    cost: float | None = None
+    cost_unit: str = ""
+    caps: tuple[CapReached, ...] = ()
 
 
 class BatchCompleted(BatchEnded, frozen=True, kw_only=True, tag="BATCH_COMPLETED"):

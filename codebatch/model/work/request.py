@@ -13,6 +13,7 @@ import msgspec
 from codebatch.model.digest import Digest
 from codebatch.model.documents import Document, DocumentError, InstantNs, decode_document, decode_json, encode_members
 from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.limits import Caps
 from codebatch.model.work.work_batch import InferredEdge, TaskPolicy, WorkEdge
 
 REQUEST_FORMAT = 1
@@ -90,13 +91,16 @@ class Unpause(_RequestBodyBase, frozen=True, kw_only=True):
 
 
 class Set(_RequestBodyBase, frozen=True, kw_only=True):
-    """Change the number of tasks that run at once, and the sizes of pools.
+    """Change the number of tasks that run at once, the sizes of pools, and limits.
 
-    If a task needs more tokens than its pool has, it takes all of them.
+    If a task needs more tokens than its pool has, it takes all of them. `caps` maps scopes to new caps: the list
+    (empty), a pool (`pool.NAME`) or a task (`task.ID`). `deadline_ns` replaces the deadline.
     """
 
     max_parallel: int | None = None
     pools: dict[str, int] = msgspec.field(default_factory=dict)
+    caps: dict[str, Caps] = msgspec.field(default_factory=dict)
+    deadline_ns: int = 0
 
 
 class Reload(_RequestBodyBase, frozen=True, kw_only=True):

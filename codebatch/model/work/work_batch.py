@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.model.documents import Document, DocumentError, decode_document, encode_document
 from codebatch.model.work.command import CommandId
+from codebatch.model.work.limits import NO_LIMITS, WorkLimits
 from codebatch.model.work.trees import TreeSettings
 
 WORK_FORMAT = 1
@@ -25,7 +26,7 @@ BACKOFF_SECONDS = 1.0
 BACKOFF_FACTOR = 2.0
 BACKOFF_SECONDS_MAX = 300.0
 WAITS_MAX = 100
-"""Maximum number of rate limits in a row that do not count as tries. After that, each counts as a failed try."""
+"""Default of `waits_max`."""
 
 Strategy = Literal["serial", "parallel", "auto"]
 """The order in which tasks run. `auto` means parallel, with dependencies inferred from the texts of the tasks."""
@@ -97,6 +98,10 @@ class TaskPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       longer, up to `backoff_seconds_max`.
     - `on_exhausted`: whether the task fails or asks a question if no retry is left.
     - `on_stall`: whether the task fails or asks a question if it printed nothing for too long.
+    - `cost_max`, `attempts_max`: caps of the task over all its attempts. A task that meets one starts no more attempts.
+    - `waits_max`, `wait_seconds_max`: the maximum number and the total time of rate limits in a row that do not count
+      as tries. After that, each counts as a failed try.
+    - `has_cost`: a cap on cost applies to the task, and `result.cost` reads the cost of its attempts.
     """
 
     priority: int = 0
@@ -112,6 +117,11 @@ class TaskPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_reasons: tuple[RetryReason, ...] = RETRY_REASONS
     on_exhausted: TroubleAction = "fail"
     on_stall: TroubleAction = "fail"
+    cost_max: float | None = None
+    attempts_max: int | None = None
+    waits_max: int = WAITS_MAX
+    wait_seconds_max: float | None = None
+    has_cost: bool = False
 
     def after_interruption(self, starts: int) -> InterruptedAction:
         """Return what happens to a task after an interruption. It was started `starts` times in the round."""
@@ -208,6 +218,7 @@ class Work(Document, frozen=True, kw_only=True):
     - `trees`: the settings of the trees of isolated commands. Missing if no command is isolated.
     - `done_before`: tasks that are in the list but not in the batch, because an earlier batch has done them. Each task
       is mapped to the digest of its definition in that batch (work/definition/definitions.py).
+    - `limits`: caps, a deadline and hours (model/work/limits.py). Missing if there are none.
     """
 
     format: int = WORK_FORMAT
@@ -233,6 +244,12 @@ class Work(Document, frozen=True, kw_only=True):
     timeout_seconds: float | None = None
     halt: HaltMode = "soon"
     trees: TreeSettings | UnsetType = UNSET
+    limits: WorkLimits | UnsetType = UNSET
+
+    @property
+    def limits_or_none(self) -> WorkLimits:
+        """The limits, without any limit if they are missing."""
+        return self.limits or NO_LIMITS
 
     def task_policy(self, command: CommandId) -> TaskPolicy:
         """Return the policy of a command."""

@@ -5,7 +5,6 @@ The files are replayed through the scheduler that also runs the batch. So both a
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -20,6 +19,8 @@ from codebatch.model.work.question import Question
 from codebatch.model.work.work_batch import Work
 from codebatch.query.status.rerun_needs import RerunNeeds
 from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.scheduling.work.caps import MetCap, attempts_cost
+from codebatch.scheduling.work.clock_limits import ClockWatch
 from codebatch.scheduling.work.command_plan import SLOTS_POOL, make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import QuestionAsked
@@ -34,6 +35,7 @@ from codebatch.store.work.attempts import AttemptReader, read_leases, unreadable
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import read_command_ids, read_work
+from codebatch.system.clock import wall_ns
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
@@ -48,6 +50,8 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `is_decided`: whether an answer determined the outcome of the task.
     - `is_interrupted`: whether the latest attempt was interrupted, and the policy allows no other start.
     - `reason`, `exit_status`: the reason and the exit status of the latest outcome.
+    - `cost`: the sum of the costs that its attempts reported, or None if none reported a cost.
+    - `cap`: the cap that keeps a pending task from starting, or None.
     - `report`: values that the key `result` of the task extracted from the output of the latest attempt with an
       outcome.
     - `stops`: for attempts that were ended early and have no outcome, maps the epoch of the attempt to the reason.
@@ -76,6 +80,8 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
     reason: CommandReason | None = None
     exit_status: int | None = None
+    cost: float | None = None
+    cap: MetCap | None = None
     report: CommandReport | None = None
     stops: Mapping[int, AttemptStop] = msgspec.field(default_factory=dict)
     until_ns: int = 0
@@ -107,8 +113,9 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `cost`: the sum of the costs that attempts reported, or None if no attempt reported a cost.
     - `unreadable`: the tasks whose last outcome is damaged. These tasks count as interrupted.
     - `is_expired`: whether the batch reached its time limit. No task starts until the batch is resumed.
-    - `closed`: maps pools that are closed because of a rate limit to the time when the limit ends, in nanoseconds since
-      1970.
+    - `closed`: maps closed pools to the time when they open, in nanoseconds since 1970. The hours of the list close the
+      pool of slots, whose name is empty. `by_hours` are the pools that no rate limit closes.
+    - `caps`: the caps that are met. `unknown_cost_count` is the number of attempts under a cap whose cost is unknown.
     """
 
     state: BatchState
@@ -123,6 +130,9 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: tuple[CommandId, ...] = ()
     is_expired: bool = False
     closed: Mapping[str, int] = msgspec.field(default_factory=dict)
+    by_hours: frozenset[str] = frozenset()
+    caps: tuple[MetCap, ...] = ()
+    unknown_cost_count: int = 0
 
     @property
     def max_parallel(self) -> int:
@@ -177,12 +187,8 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> W
             if question.is_live
         ],
     )
+    ClockWatch(conductor, wall_ns)
     items = {id_: item for item, id_ in enumerate(commands)}
-    costs = [
-        conclusion.said.cost
-        for conclusion in concluded.conclusions
-        if conclusion.said is not None and conclusion.said.cost is not None
-    ]
     states = conductor.states()
     reruns = None if work.trees is UNSET else RerunNeeds(store, batch, conductor, attempts.places)
     holders = {item: leased.leases[item].holder for item in conductor.running_items}
@@ -198,9 +204,12 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> W
         is_paused=conductor.is_paused,
         is_expired=conductor.is_expired,
         closed=conductor.closed_pools,
+        by_hours=frozenset(conductor.closed_pools.keys() - conductor.rate_limited_pools),
+        caps=tuple(conductor.met_caps()),
+        unknown_cost_count=conductor.unknown_cost_count,
         capacity=dict(conductor.capacity),
         questions={question.digest: question for _, _, question in question_entries},
-        cost=round(math.fsum(costs), 6) if costs else None,
+        cost=attempts_cost(concluded.conclusions),
         unreadable=tuple(commands[item] for item in unreadable_last(concluded)),
     )
 
@@ -237,6 +246,8 @@ def _command_status(
         is_live=holder is not None and state is CommandState.BLOCKED,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
+        cost=attempts_cost(conductor.outcomes_by_round(item).values()),
+        cap=conductor.met_cap(item) if state is CommandState.PENDING else None,
         report=last.said if last else None,
         stops=conductor.stops_by_epoch(item),
         until_ns=conductor.until_ns(item) if state is CommandState.WAITING else 0,

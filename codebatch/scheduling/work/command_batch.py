@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from codebatch.model.digest import Digest
 from codebatch.model.work.work_batch import InterruptedAction
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.lifecycle import BatchState, CommandState, work_state
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
+from codebatch.scheduling.work.caps import LIST_SCOPE, MetCap, attempts_cost
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.command_queue import CommandQueue
 from codebatch.scheduling.work.command_states import CommandStates
-from codebatch.scheduling.work.events import AttemptOutcome
+from codebatch.scheduling.work.events import AttemptOutcome, ClockRead
 from codebatch.scheduling.work.interruptions import InterruptionRules
 from codebatch.scheduling.work.live_questions import LiveCommandQuestions
 from codebatch.scheduling.work.open_rule import CommandStateRule
@@ -30,7 +31,7 @@ class CommandBatch:
         self._requests = RequestLog({id_: item for item, id_ in enumerate(agenda.ids)})
         self._states = CommandStates(agenda, self._histories, self._requests)
         self._interruptions = InterruptionRules(agenda, self._histories, self._requests)
-        self._queue = CommandQueue(agenda, self._is_startable, self._states.rate_limit_ends_by_pool)
+        self._queue = CommandQueue(agenda, self._is_startable, self._states.closed_pools)
         self._live_questions = LiveCommandQuestions(self._histories, self._requests, self._queue)
         self._adopted_items: set[int] = set()
         self._worker_by_item: dict[int, WorkerId] = {}
@@ -118,8 +119,58 @@ class CommandBatch:
 
     @property
     def closed_pools(self) -> Mapping[str, int]:
-        """The pools that a rate limit has closed, each with the time (ns, wall clock) when it opens again."""
-        return self._states.rate_limit_ends_by_pool()
+        """The closed pools, each with the time (ns, wall clock) when it opens again.
+
+        A rate limit or the hours close a pool. The hours of the list close the pool of slots.
+        """
+        return self._states.closed_pools()
+
+    @property
+    def rate_limited_pools(self) -> Collection[str]:
+        """The pools that a rate limit has closed."""
+        return self._states.rate_limit_ends_by_pool().keys()
+
+    def start_clock(self, clock: ClockRead) -> None:
+        """Set the effect of the clock, before the first event. Until then, no clock limits the batch."""
+        self._states.clock = clock
+
+    @property
+    def deadline_ns(self) -> int:
+        """The deadline (ns, wall clock), or 0. A request may have changed it."""
+        return self._requests.deadline_ns or self.agenda.limits.deadline_ns
+
+    @property
+    def has_caps(self) -> bool:
+        """Whether the batch has caps on cost or attempts."""
+        return self._states.caps.is_active
+
+    def met_cap(self, item: int) -> MetCap | None:
+        """Return the cap that keeps an item from starting, or None."""
+        return self._states.caps.met_cap(item)
+
+    def met_caps(self) -> list[MetCap]:
+        """Return the caps that keep an item from starting. The deadline is one of them if it has passed."""
+        if not (self.has_caps or self._states.clock.is_past_deadline):
+            return []
+        graph = self._states.graph
+        open_items = [
+            item for item in range(len(self.agenda.ids)) if graph.may_start(item) and not self._is_running(item)
+        ]
+        met = dict.fromkeys(cap for item in open_items if (cap := self.met_cap(item)) is not None)
+        if self._states.clock.is_past_deadline and open_items:
+            met[MetCap(LIST_SCOPE, "deadline", self.deadline_ns, self.deadline_ns)] = None
+        return [*met]
+
+    @property
+    def cost(self) -> float | None:
+        """The sum of the costs that attempts reported, or None if none reported a cost."""
+        items = range(len(self.agenda.ids))
+        return attempts_cost(one for item in items for one in self._histories.outcomes_by_round(item).values())
+
+    @property
+    def unknown_cost_count(self) -> int:
+        """The number of attempts whose cost is unknown although a cap on cost applies to them."""
+        return self._states.caps.unknown_cost_count()
 
     def until_ns(self, item: int) -> int:
         """Return the wall-clock time (ns) until which an item waits for a rate limit; 0 if it does not wait."""

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from codebatch.model.work.command import CommandId
+from codebatch.model.work.limits import NO_LIMITS, WorkLimits
 from codebatch.model.work.work_batch import DEFAULT_POLICY, FailureAction, TaskPolicy, Work
 
 Length = TypeVar("Length", int, float)
@@ -46,6 +47,7 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `has_answering_policy`: rules or a program try to answer questions before people are asked.
     - `timeout_seconds`: the time limit of one coordinator.
     - `halts_on_failure`: if a failure stops the batch, running commands are terminated.
+    - `limits`: caps, a deadline and hours of the batch.
     """
 
     ids: tuple[CommandId, ...]
@@ -63,6 +65,7 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     has_answering_policy: bool = False
     timeout_seconds: float | None = None
     halts_on_failure: bool = False
+    limits: WorkLimits = NO_LIMITS
 
     @cached_property
     def sort_keys(self) -> tuple[tuple[int, int, int], ...]:
@@ -108,6 +111,7 @@ def make_command_plan(
         has_answering_policy=work.answering is not None,
         timeout_seconds=work.timeout_seconds,
         halts_on_failure=work.halt == "now",
+        limits=work.limits_or_none,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
-from codebatch.scheduling.work.backoff import backoff_seconds
+from codebatch.scheduling.work.backoff import backoff_seconds, rate_limit_seconds
+from codebatch.scheduling.work.caps import CapMeter
 from codebatch.scheduling.work.command_graph import CommandGraph
 from codebatch.scheduling.work.command_plan import CommandPlan
-from codebatch.scheduling.work.events import SetTimer
+from codebatch.scheduling.work.events import ClockRead, SetTimer
 from codebatch.scheduling.work.open_rule import DEPENDENCY_STATES, AwaitedQuestion, CommandStateRule, OwnState
 from codebatch.scheduling.work.request_log import RequestLog
 
@@ -32,6 +33,8 @@ class CommandStates:
         self._histories = histories
         self._requests = requests
         self.rule = CommandStateRule(agenda, histories, requests)
+        self.caps = CapMeter(agenda, histories)
+        self.clock = ClockRead()
         self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
         self._own_states: list[OwnState] = ["open"] * len(agenda.ids)
         self._failed: dict[int, None] = {}
@@ -46,6 +49,7 @@ class CommandStates:
 
         `runs` is set if the item is running.
         """
+        self.caps.update_item(item, runs=runs)
         own_state = self._own_states[item] = "open" if runs else self.rule.own_state(item)
         last = self._histories.last_outcome(item)
         counts = own_state == "failed" and last is not None and not self._requests.is_acknowledged(item, last.round)
@@ -60,8 +64,8 @@ class CommandStates:
 
     @property
     def is_stopped(self) -> bool:
-        """True if no command may start, because the batch reached its limit of failures or of time."""
-        return self._requests.is_expired or self.stopping_failure is not None
+        """True if no command may start, because the batch reached its limit of failures or of time, or its deadline."""
+        return self._requests.is_expired or self.clock.is_past_deadline or self.stopping_failure is not None
 
     @property
     def stopping_failure(self) -> int | None:
@@ -83,11 +87,12 @@ class CommandStates:
         return self.graph.own_state(item) == "open"
 
     def may_start(self, item: int) -> bool:
-        """Return whether all needs of an item are met and the item is not cancelled.
+        """Return whether all needs of an item are met, no cap is met, and the item is not cancelled.
 
         The item may still wait for its next try.
         """
-        return self.graph.may_start(item) and not self.rule.is_cancelled(item)
+        may_start = self.graph.may_start(item) and not self.rule.is_cancelled(item)
+        return may_start and self.caps.met_cap(item) is None
 
     def record_wait_end(self, item: int, round_: int) -> None:
         """Record that the waiting time before an item's attempt in a round has passed."""
@@ -103,7 +108,15 @@ class CommandStates:
     def until_ns(self, item: int) -> int:
         """Return the wall-clock time (ns) until which an item waits for a rate limit; 0 if it does not wait."""
         last = self._histories.last_outcome(item)
-        return last.until_ns if item in self._limited_items and last is not None and self.is_waiting(item) else 0
+        if item not in self._limited_items or last is None or not self.is_waiting(item):
+            return 0
+        extra = rate_limit_seconds(last.wait_seconds, self.rule.wait_count(item)) - last.wait_seconds
+        return last.until_ns + round(extra * 1e9)
+
+    def closed_pools(self) -> dict[str, int]:
+        """Map each closed pool to the time (ns, wall clock) when it opens: because of a rate limit, or of the hours."""
+        limited, by_clock = self.rate_limit_ends_by_pool(), self.clock.closed
+        return {pool: max(limited.get(pool, 0), by_clock.get(pool, 0)) for pool in (*limited, *by_clock)}
 
     def rate_limit_ends_by_pool(self) -> dict[str, int]:
         """Map each pool of an item that waits for a rate limit to the time (ns, wall clock) when the wait ends."""
@@ -144,6 +157,7 @@ class CommandStates:
             return CommandState.SKIPPED
         if self.rule.is_cancelled(item):
             return CommandState.CANCELLED
-        if not self.graph.may_start(item) or is_judged or self.is_stopped:
+        is_held = is_judged or self.is_stopped or self.caps.met_cap(item) is not None
+        if not self.graph.may_start(item) or is_held:
             return CommandState.PENDING
         return CommandState.WAITING if self.is_waiting(item) else CommandState.READY

@@ -31,6 +31,7 @@ from codebatch.scheduling.work.command_batch import CommandBatch
 from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan
 from codebatch.scheduling.work.events import (
     BATCH_TIME_LIMIT_ITEM,
+    ClockRead,
     CommandAction,
     CommandAdvanced,
     CommandEvent,
@@ -123,8 +124,8 @@ class Conductor(CommandBatch):
                 actions += self._make_stop_request("signal", name, ends=ends)
             case WaitEnded():
                 actions += self._handle_timer(event)
-            case QuestionAsked() | ConsultationEnded():
-                self._handle_question(event)
+            case QuestionAsked() | ConsultationEnded() | ClockRead():
+                self._handle_question_or_clock(event)
             case DrainRequested():
                 self._is_draining = True
                 actions += [RecallQueued(worker) for worker in self._prefetched.busy_workers]
@@ -138,8 +139,16 @@ class Conductor(CommandBatch):
         self._queue.add(due.item)
         return []
 
-    def _handle_question(self, event: QuestionAsked | ConsultationEnded) -> None:
-        if isinstance(event, ConsultationEnded):
+    def _queue_all(self) -> None:
+        """Queue all items that may start, after a limit that kept them from starting has changed."""
+        for item in range(len(self.agenda.ids)):
+            self._queue.add(item)
+
+    def _handle_question_or_clock(self, event: QuestionAsked | ConsultationEnded | ClockRead) -> None:
+        if isinstance(event, ClockRead):
+            self._states.clock = event
+            self._queue_all()
+        elif isinstance(event, ConsultationEnded):
             self._consulted_questions[event.question] = False
         else:
             self._live_questions.add(event)
@@ -225,6 +234,9 @@ class Conductor(CommandBatch):
                 ]
             case Pause():
                 return [RecallQueued(worker) for worker in self._prefetched.busy_workers]
+            case Set(caps=caps, deadline_ns=deadline_ns) if caps or deadline_ns:
+                self._queue_all()
+                return [RecallQueued(worker) for worker in self._prefetched.busy_workers]
             case _:
                 return self._start_time_limit() if was_expired and not self.is_expired else []
 
@@ -251,6 +263,7 @@ class Conductor(CommandBatch):
         if isinstance(request.body, Set):
             slots = request.body.max_parallel
             self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS_POOL: slots}))
+            self._states.caps.change(request.body.caps)
         return self._requests.add(request)
 
     def _update_item(self, item: int) -> None:
@@ -328,6 +341,9 @@ class Conductor(CommandBatch):
     def _next_actions(self) -> list[CommandAction]:
         if self._has_ended:
             return []
+        if self._states.caps.has_opened:
+            self._states.caps.has_opened = False
+            self._queue_all()
         actions, self._deferred_actions = self._deferred_actions, []
         if self.agenda.halts_on_failure and (failed := self._states.stopping_failure) is not None:
             actions += self._make_stop_request("failure", self.agenda.ids[failed])
@@ -400,7 +416,9 @@ class Conductor(CommandBatch):
 
         A queued item starts at once after the previous item, whatever the outcome of the previous item.
         """
-        agenda = self.agenda
+        agenda, limits = self.agenda, self.agenda.limits
+        if limits.has_clock or self.deadline_ns or self._states.caps.is_active:
+            return False
         if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:
             return False
         return self.last_epoch(item) == 0 and self._histories.next_round(item) == 1

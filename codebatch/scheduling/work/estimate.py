@@ -60,12 +60,14 @@ class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
     - `running`: maps items to the seconds since their start.
     - `samples`: maps items to observed durations in seconds. If an item has no samples, its duration is unknown.
     - `ratios`: observed durations in this run, each divided by the expected duration.
+    - `delays`: maps items to the seconds until their pools open.
     """
 
     waiting: Collection[int]
     running: Mapping[int, float]
     samples: Mapping[int, Sequence[float]]
     ratios: Sequence[float] = ()
+    delays: Mapping[int, float] = msgspec.field(default_factory=dict)
 
 
 def forecast_remaining(agenda: CommandPlan, remaining_work: RemainingWork) -> Forecast | None:
@@ -103,9 +105,10 @@ def _simulate_makespan(agenda: CommandPlan, remaining: RemainingWork, shift: flo
         lengths[item] = _draw_sample(samples, run, item) * factor if samples else 0.0
     for item, seconds in remaining.running.items():
         lengths[item] = _draw_remaining(remaining.samples.get(item) or (), seconds, factor, run, item)
+    delays = {item: remaining.delays[item] for item in remaining.waiting if item in remaining.delays}
     if len(lengths) > FORECAST_TASKS_MAX:
-        return _lower_bound(agenda, lengths)
-    return max((one.end for one in schedule_items(agenda, lengths, remaining.running)), default=0.0)
+        return max(_lower_bound(agenda, lengths), *delays.values(), 0.0)
+    return max((one.end for one in schedule_items(agenda, lengths, remaining.running, delays=delays)), default=0.0)
 
 
 def _draw_sample(samples: Sequence[float], run: int, item: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -21,6 +21,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     - `question`: the question with which the command ended, or empty.
     - `said`: the command's report (CommandReport). It has no effect on scheduling.
     - `until_ns`: the time (wall clock) until which a command waits if the reason is `limited`.
+    - `wait_seconds`: the time from the end of the attempt until then.
     - `is_final`: the failure is not retried.
     - `changes`: the digest of the change set of an attempt in a tree of its own, or empty.
     - `unrecorded`: the number of paths with work that this change set does not record.
@@ -36,6 +37,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     question: Digest = Digest("")
     said: CommandReport | None = None
     until_ns: int = 0
+    wait_seconds: float = 0.0
     is_final: bool = False
     changes: Digest = Digest("")
     unrecorded: int = 0
@@ -132,6 +134,16 @@ class ConsultationEnded(msgspec.Struct, frozen=True):
     question: Digest
 
 
+class ClockRead(msgspec.Struct, frozen=True):
+    """The clock closed or opened pools, or has passed the deadline. The coordinator reports each change.
+
+    `closed` maps the pools that the hours close to their opening times (ns). The pool of slots stands for the list.
+    """
+
+    closed: Mapping[str, int] = msgspec.field(default_factory=dict)
+    is_past_deadline: bool = False
+
+
 CommandEvent = (
     SessionStarted
     | WorkerIdle
@@ -148,6 +160,7 @@ CommandEvent = (
     | ConsultationEnded
     | SignalReceived
     | DrainRequested
+    | ClockRead
 )
 
 

@@ -16,6 +16,9 @@ _QueueHead = tuple[tuple[int, int, int], int]
 """The sort key of an item (CommandPlan.keys), and the item."""
 
 
+_NO_SLOT = -1
+
+
 class ScheduledItem(NamedTuple):
     """An item in a schedule: its start and end in seconds from the start of the schedule, and its slot."""
 
@@ -30,21 +33,23 @@ def schedule_items(
     lengths: Mapping[int, float],
     running: Collection[int] = (),
     capacity: Mapping[str, int] | None = None,
+    delays: Mapping[int, float] | None = None,
 ) -> list[ScheduledItem]:
     """Return the schedule of items, in the order of their starts.
 
     `lengths` maps items to their durations in seconds. An item that is not in `lengths` has ended or never starts, and
     no other item waits for it. The `running` items start at 0, even if they exceed the capacity. `capacity` replaces
-    the pools of the plan.
+    the pools of the plan. An item in `delays` does not start before this time in seconds.
     """
     capacity = agenda.capacity if capacity is None else capacity
     users, unmet = _dependency_links(agenda, lengths)
+    ends: list[tuple[float, int, int]] = []
+    _add_delays(delays or {}, unmet, ends)
     ready: dict[TokenDemand, list[_QueueHead]] = {}
     _add_ready(agenda, ready, [item for item, count in unmet.items() if not count and item not in running])
     placed: list[ScheduledItem] = []
     room = dict(capacity)
     slots = list(range(max(capacity[SLOTS_POOL], len(running))))
-    ends: list[tuple[float, int, int]] = []
     now = next_start = 0.0
     for item in sorted(running):
         for pool, amount in agenda.demands[item]:
@@ -62,14 +67,22 @@ def schedule_items(
             break
         while ends and ends[0][0] <= now:
             _, item, slot = heapq.heappop(ends)
-            heapq.heappush(slots, slot)
-            for pool, amount in agenda.demands[item]:
+            ends_delay = slot == _NO_SLOT
+            slots = slots if ends_delay else sorted([*slots, slot])
+            for pool, amount in () if ends_delay else agenda.demands[item]:
                 room[pool] += min(amount, capacity[pool])
-            for user in users[item]:
+            for user in [item] if ends_delay else users[item]:
                 unmet[user] -= 1
                 if not unmet[user] and user not in running:
                     _add_ready(agenda, ready, [user])
     return placed
+
+
+def _add_delays(delays: Mapping[int, float], unmet: dict[int, int], ends: list[tuple[float, int, int]]) -> None:
+    """Add a need to each delayed item, which ends with the delay and holds no slot."""
+    for item, seconds in delays.items():
+        unmet[item] += 1
+        heapq.heappush(ends, (seconds, item, _NO_SLOT))
 
 
 def _add_ready(agenda: CommandPlan, ready: dict[TokenDemand, list[_QueueHead]], items: Collection[int]) -> None:

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 from codebatch.model.digest import Digest
 from codebatch.model.work.question import COORDINATOR_CHOICES, CoordinatorQuestion, coordinator_question_digest
-from codebatch.model.work.work_batch import WAITS_MAX
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
+from codebatch.scheduling.work.backoff import rate_limit_seconds
 from codebatch.scheduling.work.command_graph import DependencyState
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import AttemptOutcome
@@ -49,6 +49,7 @@ class _RoundsSummary(NamedTuple):
     - `question`, `answer`: the question after the last round, and its answer.
     - `lifted`: the number of the last Answer request that opened the item, or 0.
     - `is_limited`: the item waits for a rate limit.
+    - `waits`: the number of rate limits in a row.
     """
 
     failed_tries: int
@@ -56,6 +57,7 @@ class _RoundsSummary(NamedTuple):
     answer: LoggedAnswer | None
     lifted: int
     is_limited: bool
+    waits: int = 0
 
 
 _FIRST_TRY_DONE = _RoundsSummary(0, None, None, 0, False)
@@ -111,6 +113,10 @@ class CommandStateRule:
         """Return whether the last round of an item reached a rate limit, so that the round does not count as a try."""
         return self._summarize_rounds(item).is_limited
 
+    def wait_count(self, item: int) -> int:
+        """Return the number of rate limits in a row that the last rounds of an item reached."""
+        return self._summarize_rounds(item).waits
+
     def failure_count(self, item: int) -> tuple[int, bool]:
         """Return the number of an item's failed tries, and whether an answer made the item count as done or failed."""
         summary = self._summarize_rounds(item)
@@ -130,6 +136,8 @@ class CommandStateRule:
 
     def _summarize_rounds(self, item: int) -> _RoundsSummary:
         failed_tries = lifted = waits = 0
+        waited_seconds = 0.0
+        policy = self._agenda.policies[item]
         is_limited = False
         question: AwaitedQuestion | None = None
         answer: LoggedAnswer | None = None
@@ -139,7 +147,9 @@ class CommandStateRule:
         for round_, conclusion in sorted(ended.items()):
             if conclusion.reason != "unbegun":
                 waits = waits + 1 if conclusion.reason == "limited" else 0
-            is_limited = conclusion.reason == "limited" and waits <= WAITS_MAX
+                waited_seconds = waited_seconds + rate_limit_seconds(conclusion.wait_seconds, waits) if waits else 0.0
+            is_too_long = policy.wait_seconds_max is not None and waited_seconds > policy.wait_seconds_max
+            is_limited = conclusion.reason == "limited" and waits <= policy.waits_max and not is_too_long
             failed_tries += conclusion.type == "failed" and not is_limited
             question = None if is_limited else self._question_after(item, conclusion, failed_tries)
             answer = None if question is None else self._first_valid_answer(item, round_, question)
@@ -147,7 +157,8 @@ class CommandStateRule:
                 failed_tries, lifted = 0, max(lifted, answer.n)
             if self._requests.reopens_round(item, round_):
                 failed_tries = waits = 0
-        return _RoundsSummary(failed_tries, question, answer, lifted, is_limited)
+                waited_seconds = 0.0
+        return _RoundsSummary(failed_tries, question, answer, lifted, is_limited, waits)
 
     def _question_after(self, item: int, conclusion: AttemptOutcome, failed_tries: int) -> AwaitedQuestion | None:
         """Return the question that follows a round of an item, or None.

@@ -55,6 +55,8 @@ class RequestLog:
         self._cancelled_at = self._paused_at = 0
         self.is_expired = False
         """True if the batch has reached its time limit, and no later Open request has opened it."""
+        self.deadline_ns = 0
+        """The last deadline that a request has set, or 0."""
         self.count = 0
 
     def add(self, request: Request) -> list[int]:
@@ -87,7 +89,10 @@ class RequestLog:
             case Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends):
                 self.is_expired = self.is_expired or cause == "timeout"
                 return self._add_stops(attempts, AttemptStop(cause, detail, ends))
-            case Set() | Reload():
+            case Set(deadline_ns=deadline_ns):
+                self.deadline_ns = deadline_ns or self.deadline_ns
+                return []
+            case Reload():
                 return []
 
     def _add_stops(self, attempts: Mapping[CommandId, int], stopped: AttemptStop) -> list[int]:

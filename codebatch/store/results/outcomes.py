@@ -87,6 +87,7 @@ def attempt_outcome(
     question: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
     report: CommandReport | None = None,
     until_ns: int = 0,
+    wait_seconds: float = 0.0,
     is_final: bool = False,
     changes: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
     unrecorded: int = 0,
@@ -104,6 +105,7 @@ def attempt_outcome(
         question=question,
         result=report,
         until_ns=until_ns,
+        wait_seconds=wait_seconds,
         is_final=is_final,
         changes=changes,
         unrecorded=unrecorded,

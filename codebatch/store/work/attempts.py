@@ -103,6 +103,7 @@ class AttemptReader:
                     question=outcome.question,
                     said=outcome.result,
                     until_ns=outcome.until_ns,
+                    wait_seconds=outcome.wait_seconds,
                     is_final=outcome.is_final,
                     changes=outcome.changes,
                     unrecorded=outcome.unrecorded,

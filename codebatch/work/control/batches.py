@@ -33,6 +33,7 @@ from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
 from codebatch.store.work.trees import BatchTrees, TreeName
 from codebatch.system.clock import wall_ns
+from codebatch.work.control.limit_texts import cap_text, raise_hint
 
 TASKS_NAMED_MAX = 5
 """Maximum number of commands or batches that a message names."""
@@ -116,6 +117,9 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             seconds = human_seconds(self.standing.work.timeout_seconds or 0.0)
             hint = f"resume it with a new time limit: {resume}"
             return BatchIncomplete(f"batch {id_} reached its time limit of {seconds}", hint=hint)
+        if caps := self.standing.caps:
+            texts = ", ".join(cap_text(cap, self.standing.work.limits_or_none.cost_unit) for cap in caps)
+            return BatchIncomplete(f"batch {id_} starts no more tasks: {texts}", hint=raise_hint(caps[0], id_))
         if blocked := self.commands_in(CommandState.BLOCKED):
             message = f"{count_text(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
             hint = f"see: codebatch work questions --batch {id_}; answer them, then: {resume}"

@@ -15,6 +15,7 @@ from codebatch.model.work.request import Request, Stop, StopCause
 from codebatch.model.work.work_batch import RejectedEdge, Work
 from codebatch.scheduling.events import DrainRequested
 from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.work.caps import MetCap
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta
 from codebatch.scheduling.work.events import CommandEvent, OutcomesConcluded, RequestRead
@@ -95,7 +96,9 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     - `blocked`: the number of tasks that wait for an answer. These tasks have not ended, and are not in `running`.
     - `running`: the running tasks, the longest-running first.
     - `eta`: the estimated remaining time, or None if unknown.
-    - `closed`: maps pools that are closed because of a rate limit to the time when the limit ends, in nanoseconds since
+    - `is_paused`: no more tasks are started. `caps`: the caps that are met.
+    - `by_hours`: the closed pools that no rate limit closes.
+    - `closed`: maps closed pools to the time when they open, in nanoseconds since
       1970.
     """
 
@@ -106,6 +109,10 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     running: tuple[CommandRunning, ...]
     eta: Eta | None = None
     closed: Mapping[str, int] = msgspec.field(default_factory=dict)
+    by_hours: frozenset[str] = frozenset()
+    is_paused: bool = False
+    caps: tuple[MetCap, ...] = ()
+    cost_unit: str = ""
 
 
 class WorkListener:
@@ -240,6 +247,10 @@ class ListenerAdapter:
                 ),
                 eta=eta,
                 closed=self._conductor.closed_pools,
+                by_hours=frozenset(self._conductor.closed_pools.keys() - self._conductor.rate_limited_pools),
+                is_paused=self._conductor.is_paused,
+                caps=tuple(self._conductor.met_caps()),
+                cost_unit=self._conductor.agenda.limits.cost_unit,
             )
         )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from codebatch.errors import InvalidInput
 from codebatch.model.graph import find_reachable
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
+from codebatch.model.work.limits import Caps
 from codebatch.model.work.request import Open, Pause, Set, Skip, Unpause
 from codebatch.model.work.task_patterns import matching_ids
 from codebatch.operations.runs.requests import append_request
@@ -16,7 +17,9 @@ from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, check_kind
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.system.clock import wall_ns
 from codebatch.work.control.batches import WorkBatch, load_work_batch
+from codebatch.work.definition.limits import next_instant_ns
 
 _SIMILAR_COMPARED_MAX = 1_000
 _SKIP_ATTEMPTS_MAX = 3
@@ -127,21 +130,45 @@ def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
 
 
 def change_batch(
-    store: StoreDir, batch: BatchDir, *, max_parallel: int | None = None, pools: Mapping[str, int] | None = None
+    store: StoreDir,
+    batch: BatchDir,
+    *,
+    max_parallel: int | None = None,
+    pools: Mapping[str, int] | None = None,
+    caps: Mapping[str, Caps] | None = None,
+    deadline: str = "",
 ) -> WorkBatch:
-    """Request another number of parallel commands, and other sizes of pools.
+    """Request another number of parallel commands, other sizes of pools, other caps or another deadline.
+
+    `caps` maps scopes to caps: the list (empty), `pool.NAME` or `task.ID`.
 
     Return the status of the batch after the request. Running commands continue, even if there are more than the new
     number. Raises InvalidInput for an unknown pool and for a number below 1.
     """
     work_batch = load_work_batch(store, batch)
     sizes = dict(pools or {})
-    for name, size in (*sizes.items(), ("max_parallel", 1 if max_parallel is None else max_parallel)):
+    least = {f"attempts_max {scope}": each.attempts_max or 1 for scope, each in (caps or {}).items()}
+    least |= {**sizes, "max_parallel": 1 if max_parallel is None else max_parallel}
+    for name, size in least.items():
         if size < 1:
             raise InvalidInput(f"{name} must be at least 1, not {size}")
     for name in sizes:
         if name not in work_batch.standing.work.pools:
             hint = did_you_mean_text(name, [*work_batch.standing.work.pools])
             raise InvalidInput(f"batch {batch.id} has no pool {name!r}", hint=hint)
-    append_request(batch, Set(max_parallel=max_parallel, pools=sizes))
+    work = work_batch.standing.work
+    for scope in caps or {}:
+        kind, _, name = scope.partition(".")
+        names: dict[str, Collection[str]] = {"": ("",), "pool": work.pools, "task": work.order}
+        known = names[kind]
+        if name not in known:
+            raise InvalidInput(f"batch {batch.id} has no {kind} {name!r}", hint=did_you_mean_text(name, [*known]))
+    costs = [policy for policy in work.policies.values() if policy.has_cost]
+    if not costs and any(each.cost_max is not None for each in (caps or {}).values()):
+        hint = "only a list with `cost_max` and `result.cost` has one"
+        raise InvalidInput(f"no task of batch {batch.id} has a cap on cost", hint=hint)
+    deadline_ns = next_instant_ns(deadline, work.limits_or_none.zone, wall_ns()) if deadline else 0
+    if deadline_ns is None or 0 < deadline_ns <= wall_ns():
+        raise InvalidInput(f"{deadline!r} is not a time in the future", hint="for example: deadline=08:00")
+    append_request(batch, Set(max_parallel=max_parallel, pools=sizes, caps=dict(caps or {}), deadline_ns=deadline_ns))
     return load_work_batch(store, batch)

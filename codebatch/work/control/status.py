@@ -5,7 +5,6 @@ Texts that explain the state of a task, a pool or an attempt are made here too.
 
 from __future__ import annotations
 
-import datetime
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,8 +21,8 @@ from codebatch.query.status.unrecorded_work import UnrecordedRow, make_unrecorde
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
-from codebatch.system.clock import wall_ns
 from codebatch.work.control.batches import WorkBatch
+from codebatch.work.control.limit_texts import cap_text, clock_time, closed_pool_texts, pools_closed_now
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.questions import OpenQuestion, open_questions
 
@@ -61,7 +60,8 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     - `exit_status`: negative if a signal ended the command.
     - `log`: the path of the latest log.
     - `question`, `question_text`: the digest and the text of an open question.
-    - `result_text`, `cost`: values from the JSON output of the last attempt.
+    - `result_text`: the text in the JSON output of the last attempt.
+    - `cost`: the sum of the costs that its attempts reported, or null if none reported a cost.
     - `unrecorded`: the paths with work of an isolated task that its changes do not record.
     - `notes`: what was ignored, cut or replaced by a default in the last attempt.
     """
@@ -87,10 +87,28 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool that is closed because of a rate limit. Until the time `until`, no task can take tokens from this pool."""
+    """A closed pool. Until the time `until`, no task can take tokens from this pool.
+
+    `reason` is `limited` after a rate limit, and `hours` outside its hours. An empty name stands for the whole list.
+    """
 
     pool: str
     until: str
+    reason: str
+
+
+class MetCapRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A cap that is met, so that no more tasks of its scope start.
+
+    `scope` is empty for the list, `pool.NAME` or `task.ID`. `cap` is the setting, `limit` its value and `used` what the
+    attempts used. For a deadline, both are the deadline in seconds since 1970.
+    """
+
+    scope: str
+    cap: str
+    limit: float
+    used: float
+    text: str
 
 
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +121,10 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
       50% and 90%. It is null if no estimate is possible.
     - `stalled`: tasks are left, but no process runs the batch.
     - `timed_out`: the batch reached its time limit. No task starts until the batch is resumed.
-    - `closed_pools`: the pools that wait for the end of a rate limit.
+    - `closed_pools`: the pools that wait for the end of a rate limit, or for their hours.
     - `cost`: the sum of the costs that attempts reported, or null if no attempt reported a cost.
+    - `cost_unit`: the unit of costs, or empty. `costs_unknown` counts attempts under a cap whose cost is unknown.
+    - `caps`: the caps that are met. A person raises them with `codebatch work set`.
     - `coordinator`: the process that runs the batch.
     - `workers`: the processes that run commands.
     - `unapplied`: the changes of isolated tasks that `codebatch apply` has not written.
@@ -129,6 +149,9 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     eta_seconds: tuple[float, float, float] | None
     closed_pools: tuple[ClosedPoolRow, ...]
     cost: float | None
+    cost_unit: str
+    costs_unknown: int
+    caps: tuple[MetCapRow, ...]
     coordinator: HolderRow | None
     workers: tuple[HolderRow, ...]
     tasks: tuple[WorkTaskRow, ...]
@@ -156,10 +179,24 @@ def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) 
         counts=status.counts,
         eta_seconds=None if (eta := work_batch.eta) is None else eta.seconds,
         closed_pools=tuple(
-            ClosedPoolRow(pool=pool, until=instant_text(until_ns))
-            for pool, until_ns in _pools_closed_now(status.closed).items()
+            ClosedPoolRow(
+                pool=pool, until=instant_text(until_ns), reason="hours" if pool in status.by_hours else "limited"
+            )
+            for pool, until_ns in pools_closed_now(status.closed).items()
         ),
         cost=status.cost,
+        cost_unit=work.limits_or_none.cost_unit,
+        costs_unknown=status.unknown_cost_count,
+        caps=tuple(
+            MetCapRow(
+                scope=cap.scope,
+                cap=cap.name,
+                limit=cap.limit / 1e9 if cap.name == "deadline" else cap.limit,
+                used=cap.used / 1e9 if cap.name == "deadline" else cap.used,
+                text=cap_text(cap, work.limits_or_none.cost_unit),
+            )
+            for cap in status.caps
+        ),
         coordinator=None if status.coordinator is None else holder_row(status.coordinator),
         workers=tuple(map(holder_row, status.workers)),
         tasks=tuple(_task_rows(work_batch)),
@@ -195,7 +232,7 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
                 question=status.question or None,
                 question_text=questions_by_task[status.id].text if status.id in questions_by_task else None,
                 result_text=status.report.text if status.report else "",
-                cost=status.report.cost if status.report else None,
+                cost=status.cost,
                 unrecorded=tuple(make_unrecorded_rows(status.id, unrecorded.get(status.id, ()))),
                 notes=status.notes,
             )
@@ -210,7 +247,7 @@ def iter_task_explanations(
     work, commands = work_batch.standing.work, work_batch.standing.commands
     needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
     states = {status.id: status.state for status in commands}
-    closed = _pools_closed_now(work_batch.standing.closed)
+    closed = pools_closed_now(work_batch.standing.closed)
     open_by_task = {status.task: status for status in open_questions(work_batch)}
     for status in commands:
         predecessors = (
@@ -218,8 +255,11 @@ def iter_task_explanations(
         )
         waits = [on for on in predecessors if not _is_ended_state(states[on])]
         if status.state is CommandState.READY and status.round == status.ended and closed:
-            pools = {pool: closed[pool] for pool in work.task_policy(status.id).pools if pool in closed}
-            yield status, ", ".join(closed_pool_texts(pools))
+            own_pools = ("", *work.task_policy(status.id).pools)
+            pools = {pool: closed[pool] for pool in own_pools if pool in closed}
+            yield status, ", ".join(closed_pool_texts(pools, work_batch.standing.by_hours))
+        elif status.cap is not None and not waits:
+            yield status, cap_text(status.cap, work.limits_or_none.cost_unit)
         else:
             is_expired = work_batch.standing.is_expired
             restart = "it is restarted" if work_batch.standing.coordinator is not None else "`resume` restarts it"
@@ -254,7 +294,7 @@ def _explanation(
         case CommandState.SKIPPED:
             return "skipped by user" if command.cause == command.id else f"needs {command.cause}"
         case CommandState.WAITING if command.until_ns:
-            return f"rate limited until {_clock_time(command.until_ns)}"
+            return f"rate limited until {clock_time(command.until_ns)}"
         case CommandState.WAITING:
             return f"{failure_reason_text(command.reason, command.exit_status)}; will be retried"
         case CommandState.BLOCKED if question is not None:
@@ -301,29 +341,6 @@ def _exit_status_text(status: int | None) -> str:
         return f"signal {signal.Signals(-status).name}"
     except ValueError:
         return f"signal {-status}"
-
-
-def _pools_closed_now(closed: Mapping[str, int]) -> dict[str, int]:
-    now_ns = wall_ns()
-    return {pool: until_ns for pool, until_ns in sorted(closed.items()) if until_ns > now_ns}
-
-
-def closed_pool_texts(closed: Mapping[str, int]) -> list[str]:
-    """Return a text for each pool that is still closed because of a rate limit. It has the time when the limit ends."""
-    return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _pools_closed_now(closed).items()]
-
-
-def wait_text(pools: Sequence[str], until_ns: int) -> str:
-    """Return a text about pools that wait for the end of a rate limit, with the time `until_ns` when it ends."""
-    closed = f"pool {', '.join(pools)} closed" if pools else "waiting"
-    return f"{closed} until {_clock_time(until_ns)}"
-
-
-def _clock_time(at_ns: int) -> str:
-    """Return a local time as text: `14:05:30`. If it is not today, the date is added: `2026-07-01 14:05:30`."""
-    at = datetime.datetime.fromtimestamp(at_ns / 1e9).astimezone()
-    is_today = at.date() == datetime.datetime.now(at.tzinfo).date()
-    return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def stop_reason_text(cause: str, detail: str) -> str:

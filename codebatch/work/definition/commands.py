@@ -30,6 +30,7 @@ from codebatch.model.work.placeholders import PLACEHOLDER_NAMES as PLACEHOLDERS
 from codebatch.model.work.work_batch import DEFAULT_POLICY, RETRY_REASONS, TaskPolicy
 from codebatch.work.definition.environment import combine_layers, make_env_layer
 from codebatch.work.definition.expansion import GroupExpander, GroupMember
+from codebatch.work.definition.limits import check_task_limits, task_has_cost
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, valid_part
@@ -103,6 +104,7 @@ class TaskDefiner:
         self._options_layer = EnvLayer(env=options.environment_table())
         self._expander = expander
         self._root = settings.root
+        self._limits = settings.limits
         self._warnings, self._notes = settings.warnings, settings.notes
         self._defaults: dict[Path, Mapping[str, object]] = {}
         self._unknown: dict[str, dict[str, None]] = {}
@@ -201,7 +203,8 @@ class TaskDefiner:
             self._problems.add(f"{place.file_and_line}: the task {name!r} has no command to run", hint)
         under, env = combine_layers([*layers, make_env_layer(table, file, self._root), self._options_layer])
         command = _make_command(name, task, env, under, settings)
-        policy = _make_policy(task, self._retries_max(task, place))
+        check_task_limits(task, place, self._problems)
+        policy = _make_policy(task, self._retries_max(task, place), has_cost=task_has_cost(task, self._limits))
         template = DefinedTask(
             name, place, task.needs, task.after, policy.pools, command, policy,
             tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_member_patterns(task),
@@ -364,7 +367,8 @@ def _make_command(
         tries=tuple(_make_retry_changes(try_table) for try_table in task.tries),
         question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
         retry_if=None if task.retry_if is UNSET else msgspec.convert(msgspec.to_builtins(task.retry_if), RetryRule),
-        wait_if=task.wait_if,
+        wait_if=task.wait_if if isinstance(task.wait_if, str) else task.wait_if.pattern,
+        wait_exits=UNSET if isinstance(task.wait_if, str) else task.wait_if.exits or UNSET,
         result=None if task.result is UNSET else msgspec.convert(msgspec.to_builtins(task.result), ResultPointers),
     )
 
@@ -378,7 +382,7 @@ def _make_retry_changes(table: TryTable) -> RetryChanges:
     )
 
 
-def _make_policy(task: TaskTable, retries: int) -> TaskPolicy:
+def _make_policy(task: TaskTable, retries: int, *, has_cost: bool) -> TaskPolicy:
     policy = TaskPolicy(
         priority=task.priority,
         pools=task.pools,
@@ -393,6 +397,11 @@ def _make_policy(task: TaskTable, retries: int) -> TaskPolicy:
         retry_reasons=RETRY_REASONS if task.retry_reasons == RETRY_REASONS else task.retry_reasons,
         on_exhausted=task.on_exhausted,
         on_stall=task.on_stall,
+        cost_max=None if task.cost_max is UNSET else task.cost_max,
+        attempts_max=None if task.attempts_max is UNSET else task.attempts_max,
+        waits_max=task.waits_max,
+        wait_seconds_max=None if task.wait_seconds_max is UNSET else task.wait_seconds_max,
+        has_cost=has_cost,
     )
     return DEFAULT_POLICY if policy == DEFAULT_POLICY else policy
 

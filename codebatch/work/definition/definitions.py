@@ -30,6 +30,7 @@ _FIELDS_NOT_COVERED = frozenset(
         "log_mb_max",
         "retry_if",
         "wait_if",
+        "wait_exits",
     }
 )
 _TITLE_PLACEHOLDER = b"{title}"

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
+from codebatch.model.work.limits import NO_LIMITS, WorkLimits
 from codebatch.model.work.work_batch import (
     CONFIDENCE_MIN,
     RETRIES_MAX,
@@ -23,6 +24,7 @@ from codebatch.model.work.work_batch import (
     Strategy,
 )
 from codebatch.system.host import usable_cores
+from codebatch.work.definition.limits import make_limits, pool_sizes
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.table_checks import TableChecker, TableLocation, check_pattern, valid_part
 from codebatch.work.definition.tables import (
@@ -57,6 +59,7 @@ class WorkOptions:
     - `retry`: number of retries of every task.
     - `timeout`: time limit of the whole batch, in seconds.
     - `halt`: stop at a failure and terminate running tasks (`now`), or let running tasks finish (`soon`).
+    - `at_ns`: no task starts before this time, in ns since 1970.
     """
 
     max_parallel: int | None = None
@@ -81,6 +84,7 @@ class WorkOptions:
     wait_answers: bool = False
     timeout: float | None = None
     halt: HaltMode | None = None
+    at_ns: int = 0
 
     def __post_init__(self) -> None:
         """Raise InvalidInput if a value is out of range or options contradict each other."""
@@ -136,6 +140,7 @@ class BatchSettings:
     timeout_seconds: float | None = None
     halt: HaltMode = "soon"
     trees: TreesTable | UnsetType = UNSET
+    limits: WorkLimits = NO_LIMITS
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -153,7 +158,7 @@ def merge_batch_settings(
     if options.env:
         checker.check_environment(TableLocation("--env", ""), options.environment_table())
     first, notes = tables[0], []
-    pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
+    pools = {name: size for table in reversed(tables) for name, size in pool_sizes(table.pools).items()}
     # A file without settings has no root of its own. The root is then the current directory.
     homes = [file.path.parent if file.document is not None else cwd for file in files]
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
@@ -198,6 +203,7 @@ def merge_batch_settings(
         timeout_seconds=options.timeout or (None if first.timeout_seconds is UNSET else first.timeout_seconds),
         halt=halt,
         trees=first.trees,
+        limits=make_limits(tables, options.at_ns, files[0].table_location(), problems),
         notes=notes,
     )
     return settings, tables

@@ -153,8 +153,9 @@ class TableChecker:
                     "a `question` without a condition" if key == "question" else "a `retry_if` without a condition"
                 )
                 self._problems.add(f"{place} has {message}", "set `pattern` or `exits` in it")
-        elif key == "wait_if" and isinstance(value, str):
-            check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))
+        elif key == "wait_if" and isinstance(value, str | dict):
+            pattern = value if isinstance(value, str) else value.get("pattern", "")
+            check_pattern(pattern, f"{place} wait_if", self._problems, groups=("at", "seconds"))
 
     def _check_path(self, place: TableLocation, key: str, value: str) -> None:
         if value.startswith("/") or ".." in value.split("/") or not value:

@@ -25,6 +25,7 @@ from codebatch.model.work.work_batch import (
     RESTARTS_MAX,
     RETRIES_MAX,
     RETRY_REASONS,
+    WAITS_MAX,
     BlockedAction,
     EventName,
     FailureAction,
@@ -65,6 +66,22 @@ PoolTable = Annotated[
     dict[str, Annotated[int, Meta(ge=1, le=INTEGER_MAX)]],
     Meta(description=f"a table of integers from 1 to {INTEGER_MAX:,}"),
 ]
+CostCap = Annotated[float, Meta(gt=0, le=SECONDS_MAX, description=f"a number above 0 and at most {SECONDS_MAX:,}")]
+
+
+class PoolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A pool with its size and limits of its tasks."""
+
+    size: Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
+    cost_max: CostCap | UnsetType = UNSET
+    attempts_max: PositiveInteger | UnsetType = UNSET
+    hours: TextValue = ""
+
+
+PoolSettingsTable = Annotated[
+    dict[str, Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | PoolSettings],
+    Meta(description="a table of sizes, or of tables with `size`, `cost_max`, `attempts_max` or `hours`"),
+]
 
 
 def _choice_description(kind: object) -> Meta:
@@ -101,6 +118,13 @@ class RetryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     exits: tuple[ExitStatus, ...] = ()
     pattern: str = ""
+
+
+class WaitTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`wait_if`: a pattern of rate limits. After `exits`, the output is searched although the task succeeded."""
+
+    pattern: Annotated[str, Meta(min_length=1)]
+    exits: tuple[ExitStatus, ...] = ()
 
 
 class ResultTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -163,6 +187,8 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     skip_status: Annotated[int, Meta(ge=1, le=255, description="an integer from 1 to 255")] | UnsetType = UNSET
     when: Annotated[str | tuple[str, ...], Meta(description="a string, or a list of strings")] = ""
     when_timeout_seconds: PositiveSeconds = WHEN_SECONDS
+    cost_max: CostCap | UnsetType = UNSET
+    attempts_max: PositiveInteger | UnsetType = UNSET
     timeout_seconds: PositiveSeconds | UnsetType = UNSET
     stall_seconds: PositiveSeconds | UnsetType = UNSET
     grace_seconds: NonnegativeSeconds = GRACE_SECONDS
@@ -195,7 +221,11 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         ),
     ] = ()
     retry_if: Annotated[RetryTable, Meta(description="a table with `exits` or `pattern`")] | UnsetType = UNSET
-    wait_if: Annotated[str, Meta(description="a regular expression")] = ""
+    wait_if: Annotated[
+        str | WaitTable, Meta(description="a regular expression, or a table with `pattern` and `exits`")
+    ] = ""
+    waits_max: RestartCount = WAITS_MAX
+    wait_seconds_max: PositiveSeconds | UnsetType = UNSET
     on_exhausted: Annotated[TroubleAction, _choice_description(TroubleAction)] = "fail"
     on_stall: Annotated[TroubleAction, _choice_description(TroubleAction)] = "fail"
     question: (
@@ -263,7 +293,13 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_parallel: PositiveInteger | UnsetType = UNSET
     on_failure: Annotated[FailureAction, _choice_description(FailureAction)] = "skip-dependents"
     failures_max: Annotated[int, Meta(ge=1, le=COMMANDS_MAX, description=f"an integer from 1 to {COMMANDS_MAX:,}")] = 1
-    pools: PoolTable = msgspec.field(default_factory=dict)
+    cost_max: CostCap | UnsetType = UNSET
+    attempts_max: PositiveInteger | UnsetType = UNSET
+    cost_unit: TextValue = ""
+    deadline: TextValue = ""
+    hours: TextValue = ""
+    zone: TextValue = ""
+    pools: PoolSettingsTable = msgspec.field(default_factory=dict)
     env: EnvironmentTable = msgspec.field(default_factory=dict)
     env_file: EnvFileEntries = ()
     clean_env: BooleanValue = False

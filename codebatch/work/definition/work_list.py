@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from codebatch.errors import NothingToDo
 from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.limits import NO_LIMITS
 from codebatch.model.work.work_batch import DEFAULT_POLICY, InferredEdge, ListOrigin, RejectedEdge, Work, WorkEdge
 from codebatch.system.processes.garbage_collector import collector_paused
 from codebatch.work.definition.commands import DefinedTask, TaskDefiner, missing_program_notes
@@ -19,6 +20,7 @@ from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
 from codebatch.work.definition.environment import read_env_variables
 from codebatch.work.definition.expansion import GroupExpander
 from codebatch.work.definition.includes import read_files
+from codebatch.work.definition.limits import check_list_limits
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.selection import ListIdentity, PreviousTasksReader, TaskSelection, abbreviated_ids
 from codebatch.work.definition.settings import BatchSettings, WorkOptions, merge_batch_settings
@@ -114,6 +116,8 @@ def _read_list(
         raise _nothing_to_do_error(files, source, done, definer)
     check_task_ids(tasks, problems)
     check_task_pools(tasks, settings.pools, problems)
+    has_costs = [task.policy.has_cost or task.command is None for task in tasks]
+    check_list_limits(settings.limits, has_costs, files[0].table_location(), problems)
     edges = resolve_edges(tasks, definer.groups, done, problems)
     check_cycles(edges, problems)
     trees = make_tree_settings(settings, files[0], cwd, [task.command for task in tasks], environ, problems)
@@ -200,6 +204,7 @@ def _build_work(
         start_every_seconds=settings.start_every_seconds,
         timeout_seconds=settings.timeout_seconds,
         halt=settings.halt,
+        limits=UNSET if settings.limits is NO_LIMITS else settings.limits,
     )
     return commands, work, (*notes, *missing_program_notes(commands, path))
 

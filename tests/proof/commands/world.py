@@ -44,6 +44,7 @@ from codebatch_workers.runtime.channel import CoordinatorLost, report_fatal_erro
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
+from tests.proof.commands.meter import Meter
 from tests.proof.commands.starts import Starts
 from tests.proof.commands.told import check_told
 from tests.proof.world import Clock, is_commit
@@ -125,6 +126,7 @@ class CommandWorld:
         self._holders = 0
         self._refusing_until = 0
         self._skipped: dict[str, Skip] = {}
+        self.meter = Meter(self.work)
 
     def batch(self, calls: SystemCalls | None = None) -> tuple[StoreDir, BatchDir]:
         """Open the store and the batch, by default in a process without faults."""
@@ -167,6 +169,7 @@ class CommandWorld:
         is_stopped = self.work.on_failure == "stop" or status.is_expired
         for command in status.commands:
             is_waiting = command.state is CommandState.PENDING
+            is_stopped = is_stopped or bool(status.caps)
             assert is_waiting or command.state in _AT_REST, command
             assert not is_waiting or is_stopped or {"BLOCKED", "CANCELLED"} & status.counts.keys(), command
             assert command.state is not CommandState.DONE or self._was_begun(command.id), f"{command.id} never ran"
@@ -272,6 +275,7 @@ class CommandWorld:
         task, round_ = start.environment["CODEBATCH_TASK"], int(start.environment["CODEBATCH_ROUND"])
         twins = [mark for mark, command in self.alive.items() if command.task == task]
         assert not twins, f"{task} runs twice: {twins} and {start.mark}"
+        self.meter.count(task, len(self.alive))
         drawn = random.Random(f"{self.work.source} {task} {round_}")
         if drawn.random() < 0.05:
             raise ProcessNotStarted("drawn")
@@ -289,7 +293,7 @@ class CommandWorld:
             question=Path(start.environment["CODEBATCH_QUESTION"]),
             asks_live=drawn.random() < 0.15,
             leaves_question=drawn.random() < 0.15,
-            output=drawn.choice((b"", b"limited")),
+            output=drawn.choice((b"", b"limited")) + b'\n{"cost": 1}\n' * (drawn.random() < 0.9),
         )
         return command
 

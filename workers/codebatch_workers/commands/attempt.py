@@ -39,9 +39,9 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     If `type` is None, no outcome is committed. `orphaned_processes` describes processes that keep running.
 
-    `reported_question` is the question with which the command ended. `report`, `until_ns`, `is_final`, `changes`,
-    `unrecorded` and `notes` are as in `TaskOutcome`. `spent_seconds` are `seconds` without the time spent waiting for
-    answers.
+    `reported_question` is the question with which the command ended. `report`, `until_ns`, `wait_seconds`, `is_final`,
+    `changes`, `unrecorded` and `notes` are as in `TaskOutcome`. `spent_seconds` are `seconds` without the time spent
+    waiting for answers.
     """
 
     type: OutcomeType | None
@@ -55,6 +55,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     report: CommandReport | None = None
     spent_seconds: float = 0.0
     until_ns: int = 0
+    wait_seconds: float = 0.0
     is_final: bool = False
     changes: Digest = Digest("")
     unrecorded: int = 0

@@ -84,7 +84,9 @@ class AttemptExecution:
             return decided
         result = self._run_and_check()
         has_rules = self._command.retry_if is not None or self._command.wait_if
-        if result.type != "failed" or result.reason == "start" or not has_rules:
+        has_failed = result.type == "failed" and result.reason != "start"
+        may_be_limited = result.type == "result" and result.exit_status in (self._command.wait_exits or ())
+        if not has_rules or not (has_failed or may_be_limited):
             return result
         from codebatch_workers.commands.failures import judge_failure  # Imported late: few commands have such rules.
 

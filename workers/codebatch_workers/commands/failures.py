@@ -40,7 +40,7 @@ class FailureVerdict(msgspec.Struct, frozen=True):
 def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
     """Apply `wait_if` and `retry_if` of a command to a failed result. `output` is the last part of the output.
 
-    If matching a pattern takes too long, the pattern is ignored.
+    A successful result can only have reached a rate limit. If matching a pattern takes too long, it is ignored.
     """
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
@@ -51,7 +51,7 @@ def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_n
                 return _wait_for_rate_limit(result, match, wall_ns())
         except MatchTimeout:
             problem = _slow_pattern_problem("wait_if")
-    if command.retry_if is None or result.reason not in _RETRYABLE_REASONS:
+    if result.type == "result" or command.retry_if is None or result.reason not in _RETRYABLE_REASONS:
         return FailureVerdict(result, problem=problem)
     try:
         is_final = not _matches_rule(command.retry_if, result, text)
@@ -89,7 +89,9 @@ def _wait_for_rate_limit(result: AttemptResult, match: re.Match[str], now_ns: in
     seconds, problem = _seconds_to_wait(match, now)
     until = now + datetime.timedelta(seconds=seconds)
     note = f"rate limited: retried after {until.isoformat(sep=' ', timespec='seconds')} (does not count as an attempt)"
-    limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
+    limited = msgspec.structs.replace(
+        result, type="failed", reason="limited", until_ns=round(until.timestamp() * 1e9), wait_seconds=round(seconds, 3)
+    )
     return FailureVerdict(limited, note, problem)
 
 

@@ -202,6 +202,7 @@ def _encode_outcome(attempt: _FinishedAttempt) -> EncodedOutcome:
         question=attempt.question,
         report=result.report,
         until_ns=result.until_ns,
+        wait_seconds=result.wait_seconds,
         is_final=result.is_final,
         changes=result.changes,
         unrecorded=result.unrecorded,

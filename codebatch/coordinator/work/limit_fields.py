@@ -1,0 +1,37 @@
+"""Fields of events about limits: closed pools, costs and met caps."""
+
+from __future__ import annotations
+
+from codebatch.model.work import event as events
+from codebatch.scheduling.work.conductor import Conductor
+
+
+def closed_pool_fields(conductor: Conductor) -> tuple[events.ClosedPool, ...]:
+    """Return the closed pools, sorted by name."""
+    limited = conductor.rate_limited_pools
+    return tuple(
+        events.ClosedPool(
+            pool=pool, until=events.instant_ms(until_ns), reason="limited" if pool in limited else "hours"
+        )
+        for pool, until_ns in sorted(conductor.closed_pools.items())
+    )
+
+
+def cost_fields(conductor: Conductor) -> dict[str, object]:
+    """Return the cost of the batch so far, its unit, and the caps that are met."""
+    caps = tuple(
+        events.CapReached(scope=cap.scope, cap=cap.name, limit=cap.limit, used=cap.used) for cap in conductor.met_caps()
+    )
+    return {"cost": conductor.cost, "cost_unit": conductor.agenda.limits.cost_unit, "caps": caps}
+
+
+def pool_delays(conductor: Conductor, now_ns: int) -> dict[int, float]:
+    """Map items to the seconds until their pools open. An item whose pools are open is left out."""
+    closed = conductor.closed_pools
+    if not closed:
+        return {}
+    waits = {
+        item: max((closed.get(pool, 0) - now_ns for pool, _ in demand), default=0)
+        for item, demand in enumerate(conductor.agenda.demands)
+    }
+    return {item: wait_ns / 1e9 for item, wait_ns in waits.items() if wait_ns > 0}

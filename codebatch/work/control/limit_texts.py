@@ -1,0 +1,66 @@
+"""Texts about limits: closed pools, caps and deadlines."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Mapping, Sequence
+
+from codebatch.scheduling.work.caps import MetCap
+from codebatch.scheduling.work.command_plan import SLOTS_POOL
+from codebatch.system.clock import wall_ns
+
+
+def pools_closed_now(closed: Mapping[str, int]) -> dict[str, int]:
+    """Return the pools that are still closed, sorted by name, with the times when they open."""
+    now_ns = wall_ns()
+    return {pool: until_ns for pool, until_ns in sorted(closed.items()) if until_ns > now_ns}
+
+
+def closed_pool_texts(closed: Mapping[str, int], by_hours: Collection[str] = ()) -> list[str]:
+    """Return a text for each pool that is still closed, with the time when it opens.
+
+    The pools `by_hours` are closed because of the hours, and the others because of a rate limit.
+    """
+    texts: list[str] = []
+    for pool, until_ns in pools_closed_now(closed).items():
+        if pool == SLOTS_POOL:
+            texts.append(f"starts at {clock_time(until_ns, has_zone=True)}")
+        else:
+            why = "outside its hours" if pool in by_hours else "rate limited"
+            texts.append(f"{wait_text([pool], until_ns)}: {why}")
+    return texts
+
+
+def cap_text(cap: MetCap, unit: str) -> str:
+    """Return a text about a cap that is met, with its figures and the way to raise it."""
+    if cap.name == "deadline":
+        return f"the deadline has passed: {clock_time(round(cap.limit), has_zone=True)}"
+    kind, _, name = cap.scope.partition(".")
+    whose = {"": "the list", "pool": f"pool {name}", "task": f"task {name}"}[kind]
+    unit = f" {unit}" if unit and cap.name == "cost_max" else ""
+    return f"{cap.name} of {whose} is reached: {cap.used:g} of {cap.limit:g}{unit}"
+
+
+def wait_text(pools: Sequence[str], until_ns: int) -> str:
+    """Return a text about pools that wait for the end of a rate limit, with the time `until_ns` when it ends."""
+    closed = f"pool {', '.join(pools)} closed" if pools else "waiting"
+    return f"{closed} until {clock_time(until_ns)}"
+
+
+def clock_time(at_ns: int, *, has_zone: bool = False) -> str:
+    """Return a local time as text: `14:05:30`. If it is not today, the date is added: `2026-07-01 14:05:30`.
+
+    With `has_zone`, the name of the local zone follows.
+    """
+    at = datetime.datetime.fromtimestamp(at_ns / 1e9).astimezone()
+    is_today = at.date() == datetime.datetime.now(at.tzinfo).date()
+    text = f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
+    return f"{text} {at:%Z}" if has_zone else text
+
+
+def raise_hint(cap: MetCap, batch: str) -> str:
+    """Return a hint that names the commands which raise a cap and continue the batch."""
+    key = f"{cap.scope}.{cap.name}" if cap.scope else cap.name
+    value = "TIME" if cap.name == "deadline" else f"{2 * cap.limit:g}"
+    change = f"codebatch work set {key.replace('_max', '-max')}={value} --batch {batch}"
+    return f"raise it: {change}; then: codebatch resume --batch {batch}"

@@ -1,0 +1,52 @@
+"""Caps, hours and times of a task list on the command line."""
+
+from __future__ import annotations
+
+from tests.cli.work.test_work import count, line, make_list, states, status
+from tests.support.command_line import CommandLine
+
+__all__ = ["line"]
+
+PAID = """run = "echo >>calls; echo '{\\"cost\\": 0.5}'"
+result = { cost = "/cost" }
+each = { values = ["1", "2", "3", "4"] }"""
+
+
+def test_cap_on_cost_stops_the_list_until_a_person_raises_it(line: CommandLine) -> None:
+    make_list(line, {"paid": PAID, "free": 'run = "true"'}, 'cost_max = 1\ncost_unit = "USD"')
+    ended = line("work", "run", status=3, has_answer=True)
+    assert "cost 1 USD, cost_max of the list is reached: 1 of 1 USD" in ended.text
+    assert "codebatch work set cost-max=2" in ended.notes
+    assert count(line, "calls") == 2
+    assert states(line)["free"] == "DONE"
+    (cap,) = status(line)["caps"]
+    assert (cap["scope"], cap["cap"], cap["limit"], cap["used"]) == ("", "cost_max", 1, 1)
+    batch = status(line)["batch_id"]
+    line("resume", "--batch", batch, status=3, has_answer=True)
+    assert count(line, "calls") == 2
+    line("work", "set", "cost-max=1.5", "--batch", batch)
+    line("resume", "--batch", batch, status=3, has_answer=True)
+    assert count(line, "calls") == 3
+    assert b'"caps":[{"scope":"","cap":"cost_max","limit":1.5,"used":1.5}]' in line("events", "--json").stdout
+
+
+def test_cap_on_attempts_counts_retries(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "echo >>calls; exit 1"\nretries = 9\nbackoff_seconds = 0'}, "attempts_max = 3")
+    assert "attempts_max of the list is reached: 3 of 3" in line("work", "run", status=3, has_answer=True).text
+    assert count(line, "calls") == 3
+
+
+def test_quota_message_of_a_success_is_a_rate_limit(line: CommandLine) -> None:
+    keys = "wait_if = { pattern = 'in (?P<seconds>[0-9.]+) s', exits = [0] }\nwaits_max = 1"
+    make_list(line, {"a": f'run = "echo >>calls; echo in 0.1 s"\n{keys}'})
+    line("work", "run", status=3, has_answer=True)
+    assert count(line, "calls") == 2
+
+
+def test_time_of_the_start_is_shown_and_refused_in_the_past(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "echo >>calls"'})
+    assert "is not a time in the future" in line("work", "run", "--at", "2020-01-01T00:00:00Z", status=2).notes
+    line("work", "run", "--at", "2099-01-01T00:00:00Z", "--detach")
+    assert "starts at 2099-01-01 " in line("status").text
+    line("cancel")
+    assert count(line, "calls") == 0
