@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.limits import Caps, WorkLimits
 from codebatch.model.work.work_batch import Work
 
 
@@ -17,9 +19,9 @@ class Meter:
     def count(self, task: str, running: int) -> None:
         """Count a start of a task while `running` commands run. Each start costs 1."""
         self.starts[task] += 1
-        policy, limits = self._work.task_policy(task), self._work.limits_or_none
+        policy, limits = self._work.task_policy(CommandId(task)), self._work.limits_or_none
         assert policy.attempts_max is None or self.starts[task] <= policy.attempts_max, f"{task} exceeds its cap"
-        scopes = {"the list": (limits, self.starts.total())}
+        scopes: dict[str, tuple[WorkLimits | Caps | None, int]] = {"the list": (limits, self.starts.total())}
         for pool in policy.pools:
             users = [id_ for id_ in self._work.order if pool in self._work.task_policy(id_).pools]
             scopes[f"pool {pool}"] = (limits.pools.get(pool), sum(self.starts[user] for user in users))
