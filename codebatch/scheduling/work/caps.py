@@ -41,7 +41,7 @@ class MetCap(NamedTuple):
 
 
 class CapUse(NamedTuple):
-    """What the attempts of a task or a scope used: their number, their known cost, and those of unknown cost."""
+    """The use of a task or a scope: the number of attempts, the known cost, and the number of unknown costs."""
 
     attempts: int = 0
     cost: float = 0.0
