@@ -29,7 +29,7 @@ def read_clock(limits: WorkLimits, now_ns: int, deadline_ns: int, known: ClockRe
 class ClockWatch:
     """A watch that sets the effect of the clock on a batch, and reports each change.
 
-    A clock that was set back is read anew.
+    A clock that was set back is read again.
     """
 
     def __init__(self, commands: CommandBatch, wall_ns: Callable[[], int]) -> None:
