@@ -11,8 +11,8 @@ from codebatch.model.work import event as events
 from codebatch.model.work.event import event_name, instant_ns
 from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.work.control.limit_texts import wait_text
 from codebatch.work.control.status import attempt_stop_text, failure_reason_text, stop_reason_text
+from codebatch.work.limit_texts import wait_text
 
 _TEXTS_BY_NEXT_ACTION = {
     "restart": "it is restarted",

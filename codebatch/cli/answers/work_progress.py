@@ -20,10 +20,10 @@ from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.logs import last_lines
-from codebatch.work.control.limit_texts import cap_text, closed_pool_texts, wait_text
 from codebatch.work.control.listener import CommandEnded, CommandStopped, WorkListener, WorkProgress
 from codebatch.work.control.logs import LogReader
 from codebatch.work.control.status import failure_reason_text, stop_reason_text
+from codebatch.work.limit_texts import cap_text, closed_pool_texts, wait_text
 
 _FAILED_LOG_LINES_MAX = 20
 _RUNNING_SHOWN_MAX = 3

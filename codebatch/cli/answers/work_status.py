@@ -14,9 +14,9 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.holders import HolderFile
 from codebatch.work.control.batch_selection import list_directory_text
 from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
-from codebatch.work.control.limit_texts import cap_text, closed_pool_texts
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.status import NOTHING_TO_DO_REASONS, iter_task_explanations, make_work_status
+from codebatch.work.limit_texts import cap_text, closed_pool_texts
 
 _STATES_SHOWN_LAST = (
     CommandState.FAILED,

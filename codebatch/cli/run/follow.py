@@ -22,7 +22,7 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.control.follow import iter_followed_events, make_follower, read_cursor
-from codebatch.work.control.limit_texts import closed_pool_texts
+from codebatch.work.limit_texts import closed_pool_texts
 
 since_option = option(
     "--since",

@@ -33,7 +33,7 @@ from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
 from codebatch.store.work.trees import BatchTrees, TreeName
 from codebatch.system.clock import wall_ns
-from codebatch.work.control.limit_texts import cap_text, raise_hint
+from codebatch.work.limit_texts import cap_text, raise_hint
 
 TASKS_NAMED_MAX = 5
 """Maximum number of commands or batches that a message names."""

@@ -22,9 +22,9 @@ from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
 from codebatch.work.control.batches import WorkBatch
-from codebatch.work.control.limit_texts import cap_text, clock_time, closed_pool_texts, pools_closed_now
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.questions import OpenQuestion, open_questions
+from codebatch.work.limit_texts import cap_text, clock_time, closed_pool_texts, pools_closed_now
 
 _FAILURE_REASON_TEXTS = {
     "timeout": "timed out",

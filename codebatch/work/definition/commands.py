@@ -27,10 +27,10 @@ from codebatch.model.work.command import (
 )
 from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, expand_arguments, longest_argument, used_placeholders
 from codebatch.model.work.placeholders import PLACEHOLDER_NAMES as PLACEHOLDERS
-from codebatch.model.work.work_batch import DEFAULT_POLICY, RETRY_REASONS, TaskPolicy
+from codebatch.model.work.work_batch import DEFAULT_POLICY, TaskPolicy
 from codebatch.work.definition.environment import combine_layers, make_env_layer
 from codebatch.work.definition.expansion import GroupExpander, GroupMember
-from codebatch.work.definition.limits import check_task_limits, task_has_cost
+from codebatch.work.definition.limits import check_task_limits, make_policy, task_has_cost
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, valid_part
@@ -204,7 +204,7 @@ class TaskDefiner:
         under, env = combine_layers([*layers, make_env_layer(table, file, self._root), self._options_layer])
         command = _make_command(name, task, env, under, settings)
         check_task_limits(task, place, self._problems)
-        policy = _make_policy(task, self._retries_max(task, place), has_cost=task_has_cost(task, self._limits))
+        policy = make_policy(task, self._retries_max(task, place), has_cost=task_has_cost(task, self._limits))
         template = DefinedTask(
             name, place, task.needs, task.after, policy.pools, command, policy,
             tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_member_patterns(task),
@@ -380,30 +380,6 @@ def _make_retry_changes(table: TryTable) -> RetryChanges:
         timeout_seconds=None if table.timeout_seconds is UNSET else table.timeout_seconds,
         text_suffix=table.text_suffix,
     )
-
-
-def _make_policy(task: TaskTable, retries: int, *, has_cost: bool) -> TaskPolicy:
-    policy = TaskPolicy(
-        priority=task.priority,
-        pools=task.pools,
-        exclusive=task.exclusive,
-        if_interrupted=task.if_interrupted,
-        restarts_max=task.restarts_max,
-        expected_seconds=None if task.expected_seconds is UNSET else task.expected_seconds,
-        retries=retries,
-        backoff_seconds=task.backoff_seconds,
-        backoff_factor=task.backoff_factor,
-        backoff_seconds_max=task.backoff_seconds_max,
-        retry_reasons=RETRY_REASONS if task.retry_reasons == RETRY_REASONS else task.retry_reasons,
-        on_exhausted=task.on_exhausted,
-        on_stall=task.on_stall,
-        cost_max=None if task.cost_max is UNSET else task.cost_max,
-        attempts_max=None if task.attempts_max is UNSET else task.attempts_max,
-        waits_max=task.waits_max,
-        wait_seconds_max=None if task.wait_seconds_max is UNSET else task.wait_seconds_max,
-        has_cost=has_cost,
-    )
-    return DEFAULT_POLICY if policy == DEFAULT_POLICY else policy
 
 
 def check_id(name: str, place: TableLocation, problems: DefinitionProblems) -> None:

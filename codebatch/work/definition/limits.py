@@ -1,4 +1,4 @@
-"""Conversion of the limits of a task list: caps, a deadline and hours (SPEC.md "Limits")."""
+"""Conversion of the limits of a task list and the policies of its tasks (SPEC.md "Limits")."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.model.text.instants import parse_instant
 from codebatch.model.work.limits import NO_LIMITS, Caps, WorkLimits, find_hours_problem, local_time
-from codebatch.model.work.work_batch import WAITS_MAX
+from codebatch.model.work.work_batch import DEFAULT_POLICY, RETRY_REASONS, WAITS_MAX, TaskPolicy
 from codebatch.system.clock import wall_ns
 from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.tables import PoolSettings, SettingsTable, TaskTable
@@ -118,3 +118,28 @@ def _is_zone(name: str) -> bool:
         return True
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return False
+
+
+def make_policy(task: TaskTable, retries: int, *, has_cost: bool) -> TaskPolicy:
+    """Return the policy of a task. `retries` is the maximum number of its retries."""
+    policy = TaskPolicy(
+        priority=task.priority,
+        pools=task.pools,
+        exclusive=task.exclusive,
+        if_interrupted=task.if_interrupted,
+        restarts_max=task.restarts_max,
+        expected_seconds=None if task.expected_seconds is UNSET else task.expected_seconds,
+        retries=retries,
+        backoff_seconds=task.backoff_seconds,
+        backoff_factor=task.backoff_factor,
+        backoff_seconds_max=task.backoff_seconds_max,
+        retry_reasons=RETRY_REASONS if task.retry_reasons == RETRY_REASONS else task.retry_reasons,
+        on_exhausted=task.on_exhausted,
+        on_stall=task.on_stall,
+        cost_max=None if task.cost_max is UNSET else task.cost_max,
+        attempts_max=None if task.attempts_max is UNSET else task.attempts_max,
+        waits_max=task.waits_max,
+        wait_seconds_max=None if task.wait_seconds_max is UNSET else task.wait_seconds_max,
+        has_cost=has_cost,
+    )
+    return DEFAULT_POLICY if policy == DEFAULT_POLICY else policy
