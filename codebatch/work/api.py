@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.work.event import AnyEvent
+from codebatch.model.work.limits import NO_CAPS, Caps
+from codebatch.model.work.request import TaskSettings
 from codebatch.model.work.work_batch import FailureAction, HaltMode, Strategy
 from codebatch.operations.changes.changed_files import ChangedFile, make_changed_files
 from codebatch.operations.changes.work_changes import read_work_changes
@@ -32,7 +34,14 @@ from codebatch.work.control.follow import iter_followed_events, make_follower, r
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.logs import PIECE_BYTES, LogPart, read_log_part
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
-from codebatch.work.control.requests import change_batch, pause_batch, retry_tasks, skip_tasks, unpause_batch
+from codebatch.work.control.requests import (
+    BatchChanges,
+    change_batch,
+    pause_batch,
+    retry_tasks,
+    skip_tasks,
+    unpause_batch,
+)
 from codebatch.work.control.run import WorkRunResult, resume_work, run_files
 from codebatch.work.definition.settings import WorkOptions
 
@@ -315,16 +324,36 @@ def change(
     *,
     max_parallel: int | None = None,
     pools: Mapping[str, int] | None = None,
+    cost_max: float | None = None,
+    attempts_max: int | None = None,
+    deadline: str = "",
+    tasks: Sequence[str] = (),
+    timeout_seconds: float | None = None,
+    retries: int | None = None,
+    priority: int | None = None,
     store: str | Path | None = None,
     project: str | Path | None = None,
 ) -> WorkBatch:
-    """Change how many tasks of a batch run at once, and the sizes of its pools. By default, the only running batch is
-    changed.
+    """Change the limits of a batch. By default, the only running batch is changed.
 
-    Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
+    `max_parallel` is the number of tasks that run at once, and `pools` has the sizes of pools. With `tasks`, the caps
+    `cost_max` and `attempts_max` are those of each task, otherwise those of the list. `timeout_seconds`, `retries` and
+    `priority` are those of each task. They apply to later attempts, and `retries` also to the failure of a running one.
+    Running tasks continue. Raises InvalidInput for an unknown pool or task and for a value out of range, and the errors
+    of `get`.
     """
     opened = open_store(store, project)
-    return change_batch(opened, select_live_batch(opened, batch), max_parallel=max_parallel, pools=pools)
+    caps = Caps(cost_max=cost_max, attempts_max=attempts_max)
+    changes = BatchChanges(
+        max_parallel=max_parallel,
+        pools=dict(pools or {}),
+        caps={} if tasks or caps == NO_CAPS else {"": caps},
+        deadline=deadline,
+        tasks=tuple(tasks),
+        task_caps=caps if tasks else NO_CAPS,
+        settings=TaskSettings(timeout_seconds=timeout_seconds, retries=retries, priority=priority),
+    )
+    return change_batch(opened, select_live_batch(opened, batch), changes)[0]
 
 
 def questions(

@@ -16,6 +16,7 @@ from codebatch.model.work.request import (
     RequestHead,
     Set,
     Skip,
+    TaskSettings,
     Unpause,
 )
 from codebatch.scheduling.work.command_plan import CommandPlan
@@ -70,9 +71,12 @@ class SharedDisk:
         """Append a request."""
         self.requests.append(Request(RequestHead(n=len(self.requests) + 1, at_ns=0, by="somebody"), body))
 
+    def _last_round(self, item: int) -> int:
+        return max((round_ for known, round_ in self.registers if known == item), default=0)
+
     def _body(self) -> RequestBody:
         item = self.random.randrange(self.count)
-        last = max((round_ for known, round_ in self.registers if known == item), default=0)
+        last = self._last_round(item)
         id_ = self.agenda.ids[item]
         kind = self.random.choice("caasooopuS" if self.random.random() < 0.8 else "o")
         if kind == "c":
@@ -96,7 +100,16 @@ class SharedDisk:
         if kind == "u":
             return Unpause()
         if kind == "S":
-            return Set(max_parallel=self.random.randint(1, 4), pools={"db": self.random.randint(1, 3)})
+            tasks = {
+                self.agenda.ids[other]: TaskSettings(
+                    after_round=self._last_round(other),
+                    retries=self.random.randint(0, 3),
+                    priority=self.random.randint(-2, 2),
+                )
+                for other in range(self.count)
+                if self.random.random() < 0.5
+            }
+            return Set(max_parallel=self.random.randint(1, 4), pools={"db": self.random.randint(1, 3)}, tasks=tasks)
         over_ = last - (self.random.random() < 0.2)
         lifts: Literal["all", "named"] = self.random.choice(("all", "named"))
         return Open(rounds={id_: over_} if self.random.random() < 0.8 else {}, lifts=lifts)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
-
 import click
 import msgspec
 
@@ -24,17 +21,16 @@ from codebatch.cli.framework.work_options import (
     trust_option,
 )
 from codebatch.cli.output.tables import table_lines
+from codebatch.cli.work.settings import parse_changes
 from codebatch.errors import InvalidInput
 from codebatch.model.outcome import CommandReport
 from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import human_bytes, human_seconds
-from codebatch.model.work.limits import Caps
 from codebatch.work.control import requests, run
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
 from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed_batch
 from codebatch.work.control.list_changes import warn_about_changes
 from codebatch.work.control.status import attempt_stop_text, failure_reason_text, first_line
-from codebatch.work.definition.tables import INTEGER_MAX
 
 tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)
 
@@ -149,65 +145,27 @@ def unpause(context: CommandContext, batch_reference: str | None) -> int:
 
 
 @command("set")
-@click.argument("settings", metavar="SETTING=N...", nargs=-1, required=True)
+@click.argument("settings", metavar="[TASK]... SETTING=VALUE...", nargs=-1, required=True)
 @live_batch_option
 @with_common_options
 def change(context: CommandContext, settings: tuple[str, ...], batch_reference: str | None) -> int:
-    """Change limits of a batch.
+    """Change limits of a batch, or settings of its tasks.
 
-    max-parallel=N sets the maximum number of tasks that run at once. pool.NAME=N sets the size of a resource pool.
-    cost-max=N, attempts-max=N and deadline=TIME change the limits of the list. pool.NAME.cost-max=N and
-    task.ID.attempts-max=N change those of a pool or a task. Running tasks continue.
+    max-parallel=N sets the maximum number of tasks that run at once, pool.NAME=N the size of a resource pool.
+    cost-max=N, attempts-max=N and deadline=TIME change the limits of the list, pool.NAME.cost-max=N and
+    pool.NAME.attempts-max=N those of a pool.
+
+    With TASK, timeout=DURATION (90, 90s, 10m, 1h30m), retries=N, priority=N, cost-max=N and attempts-max=N change each
+    TASK. The timeout applies to attempts that start later. Retries also apply to the failure of a running attempt, but
+    a task that has failed stays failed. The values hold for the rest of the batch, also after --reload. Running tasks
+    continue.
     """
     changes = parse_changes(settings)
     store, batch = context.live_batch(batch_reference)
-    return _answer_work_control(context, requests.change_batch(store, batch, **changes), f"set {', '.join(settings)}")
-
-
-class LimitChanges(TypedDict):
-    """The changes of the command `work set`, as `change_batch` takes them."""
-
-    max_parallel: int | None
-    pools: dict[str, int]
-    caps: dict[str, Caps]
-    deadline: str
-
-
-def parse_changes(settings: Sequence[str]) -> LimitChanges:
-    """Parse the arguments of `work set`. Raises InvalidInput."""
-    changes = LimitChanges(max_parallel=None, pools={}, caps={}, deadline="")
-    for setting in settings:
-        name, _, value = setting.partition("=")
-        scope, _, key = name.rpartition(".")
-        if name == "deadline":
-            changes["deadline"] = value
-        elif key in ("cost-max", "attempts-max") and (not scope or scope.startswith(("pool.", "task."))):
-            number = _positive_number(setting, value, has_fraction=key == "cost-max")
-            new = Caps(cost_max=number) if key == "cost-max" else Caps(attempts_max=int(number))
-            old = changes["caps"].get(scope, Caps())
-            changes["caps"][scope] = Caps(
-                cost_max=new.cost_max or old.cost_max, attempts_max=new.attempts_max or old.attempts_max
-            )
-        elif name == "max-parallel":
-            changes["max_parallel"] = int(_positive_number(setting, value))
-        elif name.startswith("pool."):
-            changes["pools"][name.removeprefix("pool.")] = int(_positive_number(setting, value))
-        else:
-            _positive_number(setting, value)
-            hint = "settings: max-parallel, cost-max, attempts-max, deadline, pool.NAME, pool.NAME.cost-max, …"
-            raise InvalidInput(f"unknown setting {name!r}", hint=hint)
-    return changes
-
-
-def _positive_number(setting: str, value: str, *, has_fraction: bool = False) -> float:
-    """Return a number above 0 and at most INTEGER_MAX. Without `has_fraction`, it has only digits."""
-    digits = value.replace(".", "", 1) if has_fraction else value
-    if not (digits.isascii() and digits.isdecimal()) or len(value) > len("1000000"):
-        hint = f"for example: max-parallel=4, pool.browser=2 (1 to {INTEGER_MAX:,}), cost-max=7.5"
-        raise InvalidInput(f"{setting!r} is not NAME=NUMBER", hint=hint)
-    if has_fraction and not float(value) > 0:
-        raise InvalidInput(f"{setting!r} must be above 0")
-    return float(value)
+    work_batch, texts = requests.change_batch(store, batch, changes)
+    for text in texts if context.as_json else ():
+        context.note(text)
+    return _answer_work_control(context, work_batch, f"set {'; '.join(texts)}")
 
 
 def _answer_work_control(context: CommandContext, work_batch: WorkBatch, change: str) -> int:

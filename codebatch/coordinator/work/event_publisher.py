@@ -263,7 +263,7 @@ class EventPublisher:
             title=self._work.titles.get(id_, ""),
             round=round_,
             try_=self._try_number(item, round_),
-            tries_max=1 + self._conductor.agenda.policies[item].retries,
+            tries_max=1 + self._conductor.retries(item, round_),
             **fields,
         )
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+_NUMBER = r"([0-9]{1,10}(?:\.[0-9]{1,6})?)"
+_DURATION = re.compile(rf"(?=.)(?:{_NUMBER}h)?(?:{_NUMBER}m)?(?:{_NUMBER}s)?")
+
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 file`, `2 files`.
@@ -35,3 +40,12 @@ def human_seconds(seconds: float) -> str:
         return f"{total_seconds}s"
     minutes, remainder = divmod(total_seconds, 60)
     return f"{minutes}m {remainder:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
+
+
+def parse_seconds(text: str) -> float | None:
+    """Return the seconds of a duration: `90`, `1.5s`, `10m`, `1h30m`. Return None for any other text."""
+    found = _DURATION.fullmatch(f"{text}s" if text[-1:].isdigit() and text.replace(".", "").isdigit() else text)
+    if found is None:
+        return None
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return 3600 * hours + 60 * minutes + seconds

@@ -24,6 +24,9 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts_max: int | None = None
 
 
+NO_CAPS = Caps()
+
+
 class WorkLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The limits of a work batch. Missing in a batch without limits.
 

@@ -90,17 +90,34 @@ class Unpause(_RequestBodyBase, frozen=True, kw_only=True):
     """Start tasks again after a Pause."""
 
 
+class TaskSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """New values of settings of a task. A setting that is None is not changed.
+
+    - `timeout_seconds`: the time limit of every attempt that starts later.
+    - `retries`: the maximum number of retries after a failure. It applies to rounds after `after_round`, so it does not
+      change what followed from an earlier round.
+    - `priority`: the priority of starts that are still to come.
+    """
+
+    after_round: int = 0
+    timeout_seconds: float | None = None
+    retries: int | None = None
+    priority: int | None = None
+
+
 class Set(_RequestBodyBase, frozen=True, kw_only=True):
-    """Change the number of tasks that run at once, the sizes of pools, and limits.
+    """Change the number of tasks that run at once, the sizes of pools, limits, and settings of tasks.
 
     If a task needs more tokens than its pool has, it takes all of them. `caps` maps scopes to new caps: the list
-    (empty), a pool (`pool.NAME`) or a task (`task.ID`). `deadline_ns` replaces the deadline.
+    (empty), a pool (`pool.NAME`) or a task (`task.ID`). `deadline_ns` replaces the deadline. A setting of a task
+    applies whatever the task list defines, also after a Reload.
     """
 
     max_parallel: int | None = None
     pools: dict[str, int] = msgspec.field(default_factory=dict)
     caps: dict[str, Caps] = msgspec.field(default_factory=dict)
     deadline_ns: int = 0
+    tasks: dict[CommandId, TaskSettings] = msgspec.field(default_factory=dict)
 
 
 class Reload(_RequestBodyBase, frozen=True, kw_only=True):
@@ -177,3 +194,13 @@ def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None
         if last_old_round is not None and (round_ is None or last_old_round < round_):
             return next((definition for definition in reload.commands if definition.id == command), None)
     return None
+
+
+def set_timeout(sets: Sequence[Set], command: Command) -> Command:
+    """Return a command with the time limit of the last Set request that has one for it, for every try."""
+    limits = [sets_.tasks[command.id].timeout_seconds for sets_ in sets if command.id in sets_.tasks]
+    limit = next((limit for limit in reversed(limits) if limit is not None), None)
+    if limit is None:
+        return command
+    tries = tuple(msgspec.structs.replace(changes, timeout_seconds=None) for changes in command.tries)
+    return msgspec.structs.replace(command, timeout_seconds=limit, tries=tries)

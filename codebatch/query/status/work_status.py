@@ -47,6 +47,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `ended`: the number of the latest round that has an outcome.
     - `epoch`: identifies the latest attempt. Each attempt of a task has a higher epoch than the attempts before.
     - `failed_tries`: the number of failures. If a request or an answer retries the task, counting starts again.
+    - `retries`, `priority`: the settings that apply to the next outcome and the next start, with the changes of users.
     - `is_decided`: whether an answer determined the outcome of the task.
     - `is_interrupted`: whether the latest attempt was interrupted, and the policy allows no other start.
     - `reason`, `exit_status`: the reason and the exit status of the latest outcome.
@@ -75,6 +76,8 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     ended: int = 0
     epoch: int = 0
     failed_tries: int = 0
+    retries: int = 0
+    priority: int = 0
     is_decided: bool = False
     is_interrupted: bool = False
     is_live: bool = False
@@ -241,6 +244,8 @@ def _command_status(
         ended=last.round if last else 0,
         epoch=epoch,
         failed_tries=failed_tries,
+        retries=conductor.retries(item, last.round + 1 if last else 1),
+        priority=conductor.priority(item),
         is_decided=is_decided,
         is_interrupted=conductor.is_interrupted(item),
         is_live=holder is not None and state is CommandState.BLOCKED,

@@ -77,6 +77,14 @@ class CommandBatch:
         """The present capacity of each pool."""
         return self._queue.capacity
 
+    def retries(self, item: int, round_: int) -> int:
+        """Return the maximum number of retries after a failure of an item in a round."""
+        return self._requests.retries(item, round_, self.agenda.policies[item].retries)
+
+    def priority(self, item: int) -> int:
+        """Return the priority of an item."""
+        return self._requests.priority(item, self.agenda.policies[item].priority)
+
     def running_item(self, worker: WorkerId) -> int | None:
         """Return the item that a worker runs, or None."""
         return self._running.get(worker)

@@ -31,6 +31,7 @@ class CommandQueue:
         self._agenda = agenda
         self._is_startable = is_startable
         self._closed_pools = closed_pools
+        self._priorities: dict[int, int] = {}
         self.capacity = dict(agenda.capacity)
         self.used = dict.fromkeys(agenda.capacity, 0)
         self._held_tokens: dict[int, dict[str, int]] = {}
@@ -61,6 +62,17 @@ class CommandQueue:
                 self.used[SLOTS_POOL] += self.capacity[SLOTS_POOL] - holds[SLOTS_POOL]
                 holds[SLOTS_POOL] = self.capacity[SLOTS_POOL]
 
+    def set_priority(self, item: int, priority: int) -> None:
+        """Change the priority of an item, and its place among the waiting items."""
+        self._priorities[item] = priority
+        heap = self._heaps.get(self._agenda.demands[item], [])
+        heap[:] = [(self._sort_key(waiting), waiting) for _, waiting in heap]
+        heapq.heapify(heap)
+
+    def _sort_key(self, item: int) -> _SortKey:
+        listed, *others = self._agenda.sort_keys[item]
+        return (-self._priorities[item] if item in self._priorities else listed, others[0], others[1])
+
     def add(self, item: int) -> None:
         """Queue an item if it may start.
 
@@ -72,7 +84,7 @@ class CommandQueue:
         if item not in self._waiting and self._is_startable(item):
             self._waiting.add(item)
             heap = self._heaps.setdefault(self._agenda.demands[item], [])
-            heapq.heappush(heap, (self._agenda.sort_keys[item], item))
+            heapq.heappush(heap, (self._sort_key(item), item))
 
     def has_any(self) -> bool:
         """Return whether any waiting item may start."""

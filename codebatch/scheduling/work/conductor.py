@@ -232,7 +232,7 @@ class Conductor(CommandBatch):
                     for id_, epoch, worker in leased_attempts
                     if attempts.get(id_) == epoch
                 ]
-            case Pause():
+            case Pause() | Set():
                 return [RecallQueued(worker) for worker in self._prefetched.busy_workers]
             case Set(caps=caps, deadline_ns=deadline_ns) if caps or deadline_ns:
                 self._queue_all()
@@ -264,7 +264,11 @@ class Conductor(CommandBatch):
             slots = request.body.max_parallel
             self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS_POOL: slots}))
             self._states.caps.change(request.body.caps)
-        return self._requests.add(request)
+        touched = self._requests.add(request)
+        if isinstance(request.body, Set):
+            for item in touched:
+                self._queue.set_priority(item, self.priority(item))
+        return touched
 
     def _update_item(self, item: int) -> None:
         for touched in self._states.update_state(item, runs=self._is_running(item)):

@@ -192,7 +192,8 @@ class CommandStateRule:
 
     def _may_retry(self, item: int, conclusion: AttemptOutcome, failed_tries: int) -> bool:
         policy = self._agenda.policies[item]
-        return failed_tries <= policy.retries and conclusion.reason in policy.retry_reasons and not conclusion.is_final
+        is_left = failed_tries <= self._requests.retries(item, conclusion.round, policy.retries)
+        return is_left and conclusion.reason in policy.retry_reasons and not conclusion.is_final
 
 
 def _reopens_command(question: AwaitedQuestion, answer: LoggedAnswer) -> bool:

@@ -18,6 +18,7 @@ from codebatch.model.work.request import (
     Skip,
     Stop,
     StopCause,
+    TaskSettings,
     Unpause,
 )
 
@@ -52,6 +53,7 @@ class RequestLog:
         self._lifted_failures: dict[int, int] = {}
         self._acknowledged_rounds: dict[int, int] = {}
         self._stops_by_item: dict[int, dict[int, AttemptStop]] = {}
+        self._settings: dict[int, list[TaskSettings]] = {}
         self._cancelled_at = self._paused_at = 0
         self.is_expired = False
         """True if the batch has reached its time limit, and no later Open request has opened it."""
@@ -89,11 +91,17 @@ class RequestLog:
             case Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends):
                 self.is_expired = self.is_expired or cause == "timeout"
                 return self._add_stops(attempts, AttemptStop(cause, detail, ends))
-            case Set(deadline_ns=deadline_ns):
+            case Set(deadline_ns=deadline_ns, tasks=tasks):
                 self.deadline_ns = deadline_ns or self.deadline_ns
-                return []
+                return self._add_settings(tasks)
             case Reload():
                 return []
+
+    def _add_settings(self, tasks: Mapping[CommandId, TaskSettings]) -> list[int]:
+        changed = {self._items[id_]: settings for id_, settings in tasks.items() if id_ in self._items}
+        for item, settings in changed.items():
+            self._settings.setdefault(item, []).append(settings)
+        return list(changed)
 
     def _add_stops(self, attempts: Mapping[CommandId, int], stopped: AttemptStop) -> list[int]:
         epochs = {self._items[id_]: epoch for id_, epoch in attempts.items() if id_ in self._items}
@@ -146,6 +154,18 @@ class RequestLog:
         `lifted` is the number of the last Answer request that opened the item, or 0.
         """
         return max(lifted, self._lifted_failures.get(item, 0)) < self._paused_at
+
+    def retries(self, item: int, round_: int, listed: int) -> int:
+        """Return the maximum number of retries that applies to a round of an item. `listed` is that of the list."""
+        for settings in reversed(self._settings.get(item, ())):
+            if settings.retries is not None and settings.after_round < round_:
+                return settings.retries
+        return listed
+
+    def priority(self, item: int, listed: int) -> int:
+        """Return the priority of an item. `listed` is that of the list."""
+        values = [settings.priority for settings in self._settings.get(item, ()) if settings.priority is not None]
+        return values[-1] if values else listed
 
     def stops_by_epoch(self, item: int) -> Mapping[int, AttemptStop]:
         """Map the lease epochs of an item's stopped attempts to the reasons."""

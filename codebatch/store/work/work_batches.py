@@ -21,7 +21,7 @@ from codebatch.model.plan import Plan, PlannedTask, plan_digest, plan_items, tas
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import WORK_PIPELINE
 from codebatch.model.work.command import Command, CommandId, decode_command, encode_command
-from codebatch.model.work.request import Reload, reloaded_command
+from codebatch.model.work.request import Reload, Set, reloaded_command, set_timeout
 from codebatch.model.work.work_batch import (
     WORK_LISTING,
     WORK_TASK,
@@ -225,8 +225,14 @@ def read_command_ids(store: StoreDir, batch: BatchDir, work: Work) -> list[Comma
 
 
 def read_command(store: StoreDir, batch: BatchDir, command: str) -> Command:
-    """Return the definition of a command for the next attempt. Raises the errors of `CommandDefinitions.read`."""
-    return CommandDefinitions(store, batch).read(command)
+    """Return the definition of a command for the next attempt. Raises the errors of `CommandDefinitions.read`.
+
+    The time limit is that of the last Set request, if any has one.
+    """
+    bodies = [request.body for request in RequestStore(batch.files, batch.root).read()]
+    return set_timeout(
+        [body for body in bodies if isinstance(body, Set)], CommandDefinitions(store, batch).read(command)
+    )
 
 
 def _read_listed_command(snapshot: Snapshot, batch: BatchDir, command: str) -> Command:

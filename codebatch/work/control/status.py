@@ -225,7 +225,7 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
                 try_number=max(status.failed_tries, 1)
                 if status.state in _UNSUCCESSFUL_STATES
                 else status.failed_tries + 1,
-                tries_max=1 + work.task_policy(status.id).retries,
+                tries_max=1 + status.retries,
                 exit_status=status.exit_status,
                 reason=status.reason,
                 log=f"{logs}/{status.log}" if status.log else None,

@@ -318,3 +318,48 @@ def test_status_reports_a_damaged_outcome_as_damage_and_interruption(line: Comma
     assert states(line) == {"a": "DONE", "b": "DONE"}
     assert "damaged" not in line("status").notes
     assert line("diagnose", "--json").json["damaged"] == []
+
+
+def test_settings_of_a_task_change_while_the_list_runs(line: CommandLine) -> None:
+    wait = "echo began >>one.began; [ -e go ] || until [ -e go ]; do sleep 0.02; done; exit 1"
+    tasks = {
+        "one": f"run = {json.dumps(wait)}\nbackoff_seconds = 0",
+        "two": 'run = "echo two >>order"',
+        "three": 'run = "echo three >>order; sleep 30"',
+    }
+    make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 1')
+    process = line.start("work", "run")
+    until(line, "one", "RUNNING", process)
+    for words, message in (
+        (("one", "retries=101"), "retries must be from 0 to 100"),
+        (("one", "timeout=1h30"), "is not a duration"),
+        (("one", "timeout=0"), "timeout must be above 0"),
+        (("one", "prio=1"), "unknown setting of a task 'prio'"),
+        (("one", "cost-max=1"), "has a cap on cost"),
+        (("one", "attempts-max=0"), "attempts-max must be from 1 to 1,000,000, not 0"),
+        (("one", "retries=1.5"), "retries must be a whole number"),
+        (("one", "retries=1", "retries=2"), "given twice"),
+        (("four", "retries=1"), "has no task 'four'"),
+        (("retries=1",), "unknown setting 'retries'"),
+        (("one", "max-parallel=1"), "unknown setting of a task 'max-parallel'"),
+        (("one",), "settings of tasks need tasks"),
+    ):
+        assert message in line("work", "set", *words, status=2).notes
+    assert "one: retries 0 → 2" in line("work", "set", "one", "retries=2").text
+    changed = line("work", "set", "three", "timeout=0.5s", "priority=5", "--json")
+    assert "three: timeout none → 0.5s, priority 0 → 5" in changed.notes
+    assert (
+        "three: timeout 0.5s (unchanged), priority 5 → 6"
+        in line("work", "set", "three", "timeout=0.5", "priority=6").text
+    )
+    write(line.directory / "go", "")
+    line.finish(process, status=3)
+    assert (line.directory / "one.began").read_text() == "began\n" * 3
+    assert (line.directory / "order").read_text() == "three\ntwo\n"
+    assert states(line) == {"one": "FAILED", "two": "DONE", "three": "FAILED"}
+    batch = latest_batch_id(line)
+    rows = {row["id"]: row for row in line("status", "--json").json["tasks"]}
+    assert rows["three"]["reason"] == "timeout"
+    line("work", "set", "one", "retries=4", "--batch", batch)
+    assert states(line)["one"] == "FAILED", "a failed task must not run again"
+    line("resume", status=3)

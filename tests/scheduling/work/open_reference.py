@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import coordinator_question_digest
-from codebatch.model.work.request import Answer, Open, Request, RequestBody, Skip
+from codebatch.model.work.request import Answer, Open, Request, RequestBody, Set, Skip
 from codebatch.model.work.work_batch import TaskPolicy
 from codebatch.scheduling.work.events import AttemptOutcome
 
@@ -31,7 +31,11 @@ def own_of(
         waits = waits + (outcome.reason == "limited") if outcome.reason in ("limited", "unbegun") else 0
         is_wait = outcome.reason == "limited" and waits <= WAITS_MAX
         failures += outcome.type == "failed" and not is_wait
-        is_last = outcome.reason not in policy.retry_reasons or failures > policy.retries or outcome.is_final
+        is_last = (
+            outcome.reason not in policy.retry_reasons
+            or failures > _retries(bodies, id_, round_, policy)
+            or outcome.is_final
+        )
         if any(over == round_ for _, over in opens):
             state, failures, waits = "open", 0, 0
         elif is_wait:
@@ -69,6 +73,15 @@ def _skipped(
                 return "done" if body.marked_done or has_result else "skipped"
             return None
     return None
+
+
+def _retries(bodies: Sequence[RequestBody], id_: CommandId, round_: int, policy: TaskPolicy) -> int:
+    retries = policy.retries
+    for body in bodies:
+        if isinstance(body, Set) and id_ in body.tasks and body.tasks[id_].after_round < round_:
+            value = body.tasks[id_].retries
+            retries = retries if value is None else value
+    return retries
 
 
 def _answers(bodies: Iterable[object], id_: CommandId, round_: int, question: Digest) -> list[str]:

@@ -256,6 +256,16 @@ class _IgnoresTheStartInterval(Conductor):
         return super().handle(event)
 
 
+class _JudgesOldRoundsByNewRetries(Conductor):
+    """A conductor that lets changed retries open tasks that have ended."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        if isinstance(request.body, Set):
+            tasks = {id_: replace(settings, after_round=0) for id_, settings in request.body.tasks.items()}
+            request = Request(request.head, replace(request.body, tasks=tasks))
+        return super()._note_request(request)
+
+
 DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
@@ -266,6 +276,7 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "before its time": (Faults(), _RetriesWithoutBackoff, "before its delay"),
     "soon after another": (Faults(), _IgnoresTheStartInterval, "too soon"),
     "tries": (Faults(), _RetriesForever, "starts in round"),
+    "retries of former rounds": (Faults(), _JudgesOldRoundsByNewRetries, "starts in round|to the disk"),
     "answers of former rounds": (Faults(), _AcceptsAnswersToOldQuestions, "starts in round|to the disk|does not end"),
     "opens of former rounds": (Faults(), _AcceptsOpensOfOldRounds, "starts in round|to the disk"),
     "skipped": (Faults(), _IgnoresSkips, "starts in round|to the disk"),
@@ -423,21 +434,6 @@ def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
     assert conductor.closed_pools == {}
     again = Conductor(agenda, concluded=OutcomesConcluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
     assert again.closed_pools == {}, "an Open must end the wait for the rate limit"
-
-
-@pytest.mark.parametrize("body", [Set(pools={"db": 2}), Set(max_parallel=2)])
-def test_larger_limit_applies_to_waiting_commands_at_once(body: Set) -> None:
-    ids = [CommandId("a"), CommandId("b")]
-    is_pool = not body.max_parallel
-    work = Work(
-        source="test", root=b"/", order=tuple(ids), strategy="parallel", max_parallel=2 if is_pool else 1,
-        policies=dict.fromkeys(ids, TaskPolicy(pools={"db": 1} if is_pool else {})), pools={"db": 1},
-    )  # fmt: skip
-    conductor = Conductor(make_command_plan(work, ids), concluded=OutcomesConcluded(()), epochs={})
-    request = RequestRead(Request(RequestHead(n=1, at_ns=0, by="test"), body))
-    events = (SessionStarted(), WorkerIdle(WorkerId(1)), WorkerIdle(WorkerId(2)), request)
-    starts = [sum(isinstance(action, StartCommand) for action in conductor.handle(event)) for event in events]
-    assert starts == [0, 1, 0, 1]
 
 
 def test_answered_commands_continue_in_the_order_of_their_answers() -> None:

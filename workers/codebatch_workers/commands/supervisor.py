@@ -26,7 +26,7 @@ from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import Shard
 from codebatch.model.text.color_codes import enable_colors
 from codebatch.model.work.command import Command, Isolation, decode_command
-from codebatch.model.work.request import Reload, reloaded_command
+from codebatch.model.work.request import Reload, Set, reloaded_command, set_timeout
 from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerLaunch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop, Terminate
 from codebatch.store import layout
@@ -354,10 +354,12 @@ class Supervisor:
     def _current_definition(self, command: Command, round_: int) -> Command:
         """Return the definition of a command that applies in a round: the last reloaded definition, or else `command`.
 
-        Raises StoreCorrupt.
+        The time limit is that of the last Set request, if any has one. Raises StoreCorrupt.
         """
-        reloads = [request.body for request in self._requests.read() if isinstance(request.body, Reload)]
-        return reloaded_command(reloads, command.id, round_) or command
+        bodies = [request.body for request in self._requests.read()]
+        reloads = [body for body in bodies if isinstance(body, Reload)]
+        sets = [body for body in bodies if isinstance(body, Set)]
+        return set_timeout(sets, reloaded_command(reloads, command.id, round_) or command)
 
     def _item_entry(self, shard: Shard, item: int) -> Entry:
         """Return the entry of an item of a shard.
