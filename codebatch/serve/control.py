@@ -22,7 +22,7 @@ from codebatch.work.control.cancel import cancel_analysis, cancel_batch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.questions import answer_question
 from codebatch.work.control.requests import (
-    BatchChanges,
+    LimitChanges,
     change_batch,
     pause_batch,
     retry_tasks,
@@ -65,4 +65,4 @@ def control_batch(store: StoreDir, batch: BatchDir, control: AnyControl) -> Work
         case SkipBody(tasks=tasks, as_done=as_done):
             return skip_tasks(store, batch, tasks, as_done=as_done)
         case SetBody(max_parallel=max_parallel, pools=pools):
-            return change_batch(store, batch, BatchChanges(max_parallel=max_parallel, pools=pools or {}))[0]
+            return change_batch(store, batch, LimitChanges(max_parallel=max_parallel, pools=pools or {}))[0]

@@ -35,7 +35,7 @@ from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.logs import PIECE_BYTES, LogPart, read_log_part
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 from codebatch.work.control.requests import (
-    BatchChanges,
+    LimitChanges,
     change_batch,
     pause_batch,
     retry_tasks,
@@ -344,7 +344,7 @@ def change(
     """
     opened = open_store(store, project)
     caps = Caps(cost_max=cost_max, attempts_max=attempts_max)
-    changes = BatchChanges(
+    changes = LimitChanges(
         max_parallel=max_parallel,
         pools=dict(pools or {}),
         caps={} if tasks or caps == NO_CAPS else {"": caps},

@@ -9,7 +9,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.text.quantities import parse_seconds
 from codebatch.model.work.limits import Caps
 from codebatch.model.work.request import TaskSettings
-from codebatch.work.control.requests import BatchChanges
+from codebatch.work.control.requests import LimitChanges
 
 _NUMBER = re.compile(r"-?[0-9]{1,7}(\.[0-9]{1,6})?")
 _TASK_SETTINGS = ("timeout", "retries", "priority", "cost-max", "attempts-max")
@@ -21,7 +21,7 @@ _HINT = (
 )
 
 
-def parse_changes(arguments: Sequence[str]) -> BatchChanges:
+def parse_changes(arguments: Sequence[str]) -> LimitChanges:
     """Parse tasks and settings in any order. With tasks, all settings are theirs. Raises InvalidInput."""
     tasks = tuple(argument for argument in arguments if "=" not in argument)
     settings = [argument.partition("=")[::2] for argument in arguments if "=" in argument]
@@ -34,7 +34,7 @@ def parse_changes(arguments: Sequence[str]) -> BatchChanges:
             of_tasks = " of a task" if tasks else ""
             raise InvalidInput(f"unknown setting{of_tasks} {name!r}", hint=_HINT)
     if tasks:
-        return BatchChanges(
+        return LimitChanges(
             tasks=tasks,
             task_caps=_caps(values, ""),
             settings=TaskSettings(
@@ -47,7 +47,7 @@ def parse_changes(arguments: Sequence[str]) -> BatchChanges:
     sizes = {found["name"]: _integer(values, found[0]) for found in pools if not found["cap"]}
     scopes = [""] if {"cost-max", "attempts-max"} & values.keys() else []
     scopes += dict.fromkeys(f"pool.{found['name']}" for found in pools if found["cap"])
-    return BatchChanges(
+    return LimitChanges(
         max_parallel=_integer(values, "max-parallel"),
         pools={name: size for name, size in sizes.items() if size is not None},
         caps={scope: _caps(values, f"{scope}." if scope else "") for scope in scopes},

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from codebatch.model.digest import Digest
+from codebatch.model.work.request import Request, Set
 from codebatch.model.work.work_batch import InterruptedAction
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.lifecycle import BatchState, CommandState, work_state
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.caps import LIST_SCOPE, MetCap, attempts_cost
-from codebatch.scheduling.work.command_plan import CommandPlan
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan
 from codebatch.scheduling.work.command_queue import CommandQueue
 from codebatch.scheduling.work.command_states import CommandStates
 from codebatch.scheduling.work.events import AttemptOutcome, ClockRead
@@ -84,6 +85,17 @@ class CommandBatch:
     def priority(self, item: int) -> int:
         """Return the priority of an item."""
         return self._requests.priority(item, self.agenda.policies[item].priority)
+
+    def _note_request(self, request: Request) -> list[int]:
+        """Apply a request, and return the items that it may have changed."""
+        touched, body = self._requests.add(request), request.body
+        if isinstance(body, Set):
+            slots = {} if body.max_parallel is None else {SLOTS_POOL: body.max_parallel}
+            self._queue.set_capacity(body.pools | slots)
+            self._states.caps.change(body.caps)
+            for item in touched:
+                self._queue.set_priority(item, self.priority(item))
+        return touched
 
     def running_item(self, worker: WorkerId) -> int | None:
         """Return the item that a worker runs, or None."""

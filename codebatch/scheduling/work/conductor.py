@@ -233,8 +233,6 @@ class Conductor(CommandBatch):
                     if attempts.get(id_) == epoch
                 ]
             case Pause() | Set():
-                return [RecallQueued(worker) for worker in self._prefetched.busy_workers]
-            case Set(caps=caps, deadline_ns=deadline_ns) if caps or deadline_ns:
                 self._queue_all()
                 return [RecallQueued(worker) for worker in self._prefetched.busy_workers]
             case _:
@@ -258,17 +256,6 @@ class Conductor(CommandBatch):
             return []
         attempts = {self.agenda.ids[item]: epoch for item, epoch in new}
         return [MakeRequest(Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends))]
-
-    def _note_request(self, request: Request) -> list[int]:
-        if isinstance(request.body, Set):
-            slots = request.body.max_parallel
-            self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS_POOL: slots}))
-            self._states.caps.change(request.body.caps)
-        touched = self._requests.add(request)
-        if isinstance(request.body, Set):
-            for item in touched:
-                self._queue.set_priority(item, self.priority(item))
-        return touched
 
     def _update_item(self, item: int) -> None:
         for touched in self._states.update_state(item, runs=self._is_running(item)):

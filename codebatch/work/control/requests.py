@@ -139,7 +139,7 @@ def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     return load_work_batch(store, batch)
 
 
-class BatchChanges(msgspec.Struct, frozen=True, kw_only=True):
+class LimitChanges(msgspec.Struct, frozen=True, kw_only=True):
     """New limits of a batch, and new settings of its tasks `tasks`. What is None or empty is not changed.
 
     `caps` maps the list (empty) and pools (`pool.NAME`) to caps. `task_caps` and `settings` apply to `tasks`.
@@ -154,7 +154,7 @@ class BatchChanges(msgspec.Struct, frozen=True, kw_only=True):
     settings: TaskSettings = NO_SETTINGS
 
 
-def change_batch(store: StoreDir, batch: BatchDir, changes: BatchChanges) -> tuple[WorkBatch, list[str]]:
+def change_batch(store: StoreDir, batch: BatchDir, changes: LimitChanges) -> tuple[WorkBatch, list[str]]:
     """Request other limits of a batch, and other settings of some tasks.
 
     Return the status of the batch after the request, and the changes as texts. Running commands continue, even if there
@@ -202,7 +202,7 @@ def change_batch(store: StoreDir, batch: BatchDir, changes: BatchChanges) -> tup
     return load_work_batch(store, batch), texts
 
 
-def _check_changes(work_batch: WorkBatch, changes: BatchChanges) -> None:
+def _check_changes(work_batch: WorkBatch, changes: LimitChanges) -> None:
     """Raise InvalidInput if a change names an unknown pool, or if a value is out of range or has no effect."""
     work, batch = work_batch.standing.work, work_batch.batch
     for name in (*changes.pools, *(scope.removeprefix("pool.") for scope in changes.caps if scope)):

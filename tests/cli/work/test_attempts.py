@@ -216,7 +216,7 @@ def test_running_batch_accepts_skip_pause_set_and_retry(line: CommandLine) -> No
     until(line, "one", "SKIPPED", process)
     assert states(line) == {"one": "SKIPPED", "two": "READY", "three": "READY", "behind": "SKIPPED"}
     assert "paused" in line("status").text
-    assert "must be at least 1" in line("work", "set", "max-parallel=0", status=2).notes
+    assert "must be from 1 to" in line("work", "set", "max-parallel=0", status=2).notes
     line("work", "set", "max-parallel=2")
     line("work", "unpause")
     wait_until((line.directory / "three.began").exists, "the third task begins")
@@ -246,7 +246,7 @@ def test_status_shows_task_results_and_the_sum_of_costs(line: CommandLine) -> No
     answer = line("status", "--json").json
     assert answer["cost"] == 3.25
     results = [(task["result_text"], task["cost"]) for task in answer["tasks"]]
-    assert results == [("one\nmore", 0.25), ("half\nmore", 1.5), ("", None)]
+    assert results == [("one\nmore", 0.25), ("half\nmore", 3.0), ("", None)]
     assert [line_text.split()[-1] for line_text in line("status").lines[-4:-1]] == ["one", "half", "`result`"]
     attempts = line("work", "attempts", "two", "--json").json
     assert [(attempt["result_text"], attempt["cost"]) for attempt in attempts] == [("half\nmore", 1.5)] * 2
