@@ -3,11 +3,14 @@
 First it removes the current directory and other source trees from the module search path (import_path.py). Only then
 it imports modules that Python has not loaded itself.
 
+If the locale is not UTF-8, it starts Python again in UTF-8 mode, so that paths are read alike in every locale.
+
 It resets inherited state: SIGCHLD, because the exit status of children is lost if it is ignored, and blocked signals.
 An ignored SIGINT stays ignored (nohup). A closed standard input is replaced by an empty one, so that no other file gets
 its descriptor.
 """
 
+import io
 import os
 import sys
 
@@ -23,6 +26,13 @@ _INTERRUPTED_JSON_MESSAGE = (
 def main() -> None:
     """Run the console script. Ends the process."""
     keep_tree_off_path(sys.argv[1:])
+    if sys.getfilesystemencoding() != "utf-8":
+        from codebatch.system.processes.python_start import restart_in_utf8_mode
+
+        restart_in_utf8_mode()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(encoding := sys._xoptions.get("output-encoding"), str) and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=encoding)
 
     import gc
     import signal

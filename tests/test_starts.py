@@ -21,6 +21,7 @@ PROGRAMS = {
     "codebatch/system/processes/forks.py": "a fork of this process",
     "codebatch/system/processes/processes.py": "the command line of a caller",
     "codebatch/system/processes/programs.py": "the command line of a caller",
+    "codebatch/system/processes/python_start.py": "this command line again, in UTF-8 mode",
     "workers/codebatch_workers/commands/process.py": "a command of a task list",
     "workers/codebatch_workers/lint/explanations.py": "ruff",
     "workers/codebatch_workers/lint/python/ruff.py": "ruff",

@@ -229,6 +229,24 @@ def test_commands_work_in_an_ascii_locale(ran: Ran) -> None:
     ascii_only("inspect", "Grüße, Welt.py", "--store", "store")
 
 
+def test_answers_are_equal_in_every_locale(codebatch: CommandLine) -> None:
+    ascii_only = CommandLine(codebatch.directory, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+
+    def compare(command: str, status: int = 0) -> None:
+        expected = codebatch(*command.split(), "--json", status=status)
+        assert ascii_only(*command.split(), "--json", status=status).stdout == expected.stdout, command
+
+    write(codebatch.directory / "tree" / "ä.py", "def f():\n    return 1\n\n\nclass C:\n    def m(self): ...\n")
+    write(codebatch.directory / "tree" / "ö.py", "from ä import C, f\nf()\nC().m()\n")
+    codebatch("run", "tree")
+    for command in ("references f", "callers C.m", "impact ä.py", "impact C"):
+        compare(command)
+    write(codebatch.directory / "tree" / "ä.py", "def g():\n    return 1\n")
+    codebatch("run", "tree")
+    compare("diff")
+    compare("check", 1)
+
+
 def test_inspect_accepts_paths_relative_to_the_current_directory(ran: Ran) -> None:
     expected = ran.codebatch("inspect", "src/main.py", "--store", "store").stdout
     for path, cwd in (("main.py", "src"), ("../src/main.py", "web"), ("./src/main.py", ""), ("src/../src/main.py", "")):

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from codebatch.system.processes.import_path import (
     current_directory,
@@ -60,8 +60,18 @@ def python_start(
     path = safe_entries(sys.path, roots, installed, directory)
     settings = json.dumps({"path": path, "environment": later})
     # The other program may treat braces as placeholders.
-    flags, settings = (["-S"], settings) if environment is not None else (["-I", "-S"], settings.encode().hex())
+    flags, settings = ([], settings) if environment is not None else (["-I"], settings.encode().hex())
     return PythonStart(
-        [sys.executable, *flags, str(_LAUNCHER), module, settings, *arguments],
+        [sys.executable, *flags, "-S", "-X", "utf8", str(_LAUNCHER), module, settings, *arguments],
         {name: value for name, value in (environment or {}).items() if name not in later},
     )
+
+
+def restart_in_utf8_mode() -> NoReturn:
+    """Replace this process by the same command line in UTF-8 mode. Does not return.
+
+    The option `output-encoding` has the encoding of standard output, which stays that of the locale.
+    """
+    encoding = sys.stdout.encoding if sys.stdout else "ascii"
+    options = ["-X", "utf8", "-X", f"output-encoding={encoding}"]
+    os.execv(sys.executable, [sys.executable, *options, *sys.orig_argv[1:]])  # noqa: S606 - needs no shell
