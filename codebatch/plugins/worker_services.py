@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, Protocol, cast
 
 from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.analysis.uses import NameUse, SourceReader
+from codebatch.model.change import ChangeRefusal
 from codebatch.model.record import Edge
-from codebatch.model.task import JsonValue
+from codebatch.model.task import JsonValue, SnapshotView
 from codebatch.protocol.launch import (
     ABSENCE_SERVICES_MODULE,
     LANGUAGE_SERVICES_MODULE,
@@ -86,9 +88,17 @@ class ProjectUses(Protocol):
         """
 
 
+class TreeGateRunner(Protocol):
+    """The gates of changes in trees (`codebatch_workers.runtime.changes.tree_gates.TreeGates`)."""
+
+    def find_refusals(self, versions: Sequence[tuple[bytes, bytes, bytes]]) -> list[ChangeRefusal | None]:
+        """Return the refusal of each change, given as path, old and new content. An absent file has no content."""
+
+
 class LanguageServices(Protocol):
     """Parsers, lint rules and code search (`codebatch_workers.runtime.introspection`)."""
 
+    def tree_gates(self, view: SnapshotView, scratch: Path) -> TreeGateRunner: ...
     def syntax_tree(self, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes: ...
     def list_rules(self, settings: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]: ...
     def rule_summaries(self) -> dict[str, str]: ...

@@ -259,7 +259,7 @@ def test_planted_path_is_refused(tmp_path: Path, path: bytes) -> None:
     (root / "link").symlink_to(canary)
     made = make_isolated_batch(root / ".codebatch", root, ["fix"])
     made.end("fix", {path: (None, b"planted\n"), b"ok.txt": (None, b"ok\n")})
-    ended = CommandLine(root)("apply", "--partial", status=3)
+    ended = CommandLine(root)("apply", "--partial", "--refused", status=3)
     assert ended.lines[-1] == "1 file written, 1 refused"
     assert list(canary.iterdir()) == []
     written = [name for name in root.rglob("*") if name.is_file() and name.read_bytes() == b"planted\n"]

@@ -13,7 +13,7 @@ from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import PathMembers, display_path, path_fields
 from codebatch.model.text.quantities import count_text
-from codebatch.operations.changes.application import ApplyOptions, gated_reason
+from codebatch.operations.changes.application import ApplyOptions, ChosenChanges, gated_reason
 from codebatch.operations.changes.branch import BranchCommit, NewBranch
 from codebatch.operations.changes.branch_application import BranchOptions, apply_to_branch, parse_commit_split
 from codebatch.operations.queries.batch_query import BatchQuery
@@ -104,7 +104,10 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
         gated=tuple(_refused_row(each.change.path, each.task, gated_reason(each)) for each in chosen.gated),
     )
     context.print(
-        answer, _branch_lines(made, is_dry=options.is_dry), if_none=no_changes_text(question), name="apply-branch"
+        answer,
+        _branch_lines(chosen, made, is_dry=options.is_dry),
+        if_none=no_changes_text(question),
+        name="apply-branch",
     )
     if chosen.gated:
         context.note(f"{count_text(len(chosen.gated), 'change')} left out by gates: to include them, add --refused")
@@ -127,10 +130,12 @@ def _refused_row(path: bytes, task: str, reason: str) -> RefusedChangeRow:
     return RefusedChangeRow(path=text, path_b64=encoded, task=task, reason=reason)
 
 
-def _branch_lines(made: NewBranch, *, is_dry: bool) -> Iterator[str]:
+def _branch_lines(chosen: ChosenChanges, made: NewBranch, *, is_dry: bool) -> Iterator[str]:
     shown = made.commits if made.is_possible else ()
     for commit in shown:
         yield f"{'commit' if commit.id is None else commit.id[:12]}  {commit.subject}"
+    for each in chosen.gated:
+        yield f"left out {display_path(each.change.path)}: {gated_reason(each)}"
     for path, _, reason in made.refused:
         yield f"refused  {display_path(path)}: {reason}"
     texts = []

@@ -105,12 +105,12 @@ def changes(
     Without --batch, the latest analysis or task list with isolated tasks is used. Changes of tasks that failed are
     shown too, but they are neither in the patch nor applied.
 
-    Gates check each change of an analysis. The patch and the statistics have refused changes only with --refused, and
+    Gates check each change. The patch and the statistics have refused changes only with --refused, and
     `apply` leaves them out.
     """
     _refuse_combinations(is_patch=is_patch, is_stat=is_stat, is_json=context.as_json, sample=sample, by=by)
     question = open_changed_batch(context, batch_reference)
-    shown = find_shown_changes(context, question, tasks, path, is_patch=is_patch)
+    shown = find_shown_changes(context, question, tasks, path)
     proposed = shown.proposed
     if is_refused or is_patch or is_stat:
         proposed = [each for each in proposed if (each.refusal is not None) == is_refused]

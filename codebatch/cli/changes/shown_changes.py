@@ -19,6 +19,7 @@ from codebatch.operations.changes.file_writes import refuse_conflicts
 from codebatch.operations.changes.judgement import refuse_unsafe_patch
 from codebatch.operations.changes.listing import find_changes, iter_patches
 from codebatch.operations.changes.task_changes import BatchChanges
+from codebatch.operations.changes.tree_gates import refuse_tree_changes
 from codebatch.operations.changes.work_changes import read_work_changes
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.filters.paths import PathPatterns
@@ -37,7 +38,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     - `tasks`: the named tasks. If it is empty, all tasks are shown.
     - `states`: the state of each task of a task list. Empty for an analysis.
-    - `patched`: the changes of a task list that a patch has, at most one for each file.
+    - `changes`: the changes of a task list that a patch can have.
     - `unrecorded`: what the change sets of a task list do not record.
     - `answer`: the answer of an analysis. `status`: the state of a task list. The other one is None.
     """
@@ -46,7 +47,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Sequence[str]
     proposed: list[ProposedChange]
     states: Mapping[str, CommandState] = {}
-    patched: list[ProposedChange] = []
+    changes: BatchChanges | None = None
     unrecorded: list[UnrecordedRow] = []
     answer: Answer[list[ProposedChange]] | None = None
     status: WorkBatchStatus | None = None
@@ -58,14 +59,14 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     def for_patch(self, proposed: list[ProposedChange]) -> list[ProposedChange]:
         """Return the changes that a patch has, if `proposed` are chosen. Raises InvalidInput for two of one file."""
-        if self.answer is None:
-            return self.patched if proposed else []
+        if self.changes is not None:
+            return self.changes.only(set(proposed).__contains__).composed()
         refuse_conflicts(proposed)
         return proposed
 
 
 def find_shown_changes(
-    context: CommandContext, question: BatchQuery, tasks: Sequence[str], path: PathPatterns, *, is_patch: bool
+    context: CommandContext, question: BatchQuery, tasks: Sequence[str], path: PathPatterns
 ) -> ShownChanges:
     """Return the changes of some tasks, by default of all tasks.
 
@@ -78,20 +79,17 @@ def find_shown_changes(
         return ShownChanges(question=question, tasks=tasks, proposed=answer.result, answer=answer)
     status = read_work_status(question.store, question.batch)
     chosen = read_work_changes(question.store, question.batch, tasks, path, status)
+    chosen = refuse_tree_changes(question.store, status.work.trees, chosen)
     context.report_other_project(question.store, question.batch)
     return ShownChanges(
         question=question,
         tasks=tasks,
         proposed=chosen.proposed(),
         states={task.task: task.state for task in chosen.tasks if task.changes},
-        patched=_patched(chosen, is_named=bool(tasks)) if is_patch else [],
+        changes=chosen if tasks else chosen.only_done(),
         unrecorded=chosen.unrecorded,
         status=status,
     )
-
-
-def _patched(chosen: BatchChanges, *, is_named: bool) -> list[ProposedChange]:
-    return (chosen if is_named else chosen.only_done()).composed()
 
 
 def print_rows(

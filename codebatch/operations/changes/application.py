@@ -19,6 +19,7 @@ from codebatch.operations.changes.checks import FileOutcome
 from codebatch.operations.changes.file_writes import plan_writes, refuse_conflicts
 from codebatch.operations.changes.hidden_files import read_hidden_files
 from codebatch.operations.changes.task_changes import BatchChanges, group_by_task
+from codebatch.operations.changes.tree_gates import refuse_tree_changes
 from codebatch.operations.changes.verification import verify_changes
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.filters.paths import PathPatterns
@@ -29,6 +30,7 @@ from codebatch.store.batches.resolution import belongs_to_other_project
 from codebatch.store.batches.store_directory import StoreDir, check_created_here
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.reserved_names import has_reserved_name, is_bare_repository
+from codebatch.store.work.work_batches import read_work
 from codebatch.system.files.tree_writer import RealTreeCalls
 
 
@@ -128,12 +130,19 @@ def choose_changes(question: BatchQuery, options: ApplyOptions) -> ChosenChanges
 def leave_out_refused(question: BatchQuery, chosen: ChosenChanges, options: ApplyOptions) -> ChosenChanges:
     """Return chosen changes without those that gates refuse, unless the options include them.
 
-    The commands `verify` of tasks are run. Raises InvalidInput if several tasks of an analysis change a file, and the
-    errors of `verify_changes`.
+    For an analysis, the commands `verify` of tasks are run. Raises InvalidInput if several of its tasks change a file,
+    and the errors of `verify_changes` and `refuse_tree_changes`.
     """
-    if is_work(question.batch):
-        return chosen
     changes = chosen.changes
+    if is_work(question.batch):
+        if options.includes_refused:
+            return chosen
+        changes = refuse_tree_changes(question.store, read_work(question.batch).trees, changes)
+        return msgspec.structs.replace(
+            chosen,
+            changes=changes.only(lambda each: each.refusal is None),
+            gated=tuple(each for each in changes.proposed() if each.refusal is not None),
+        )
     proposed = changes.proposed()
     refuse_conflicts([change for change in proposed if change.refusal is None or options.includes_refused])
     if options.includes_refused:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from codebatch.model.change import ProposedChange, UnrecordedPath
-from codebatch.model.change_composition import ChangesNotComposable, compose_changes
+from codebatch.model.change_composition import compose_changes, follows
 from codebatch.model.digest import Digest
 from codebatch.operations.changes.file_writes import refuse_conflicts
 from codebatch.query.status.unrecorded_work import UnrecordedRow, make_unrecorded_rows
@@ -63,21 +63,9 @@ class BatchChanges(msgspec.Struct, frozen=True, kw_only=True):
         Such a change has the name of the last task, and the sums of the lines. Changes that undo each other are left
         out. Raises InvalidInput if other tasks change the same file.
         """
-        by_path: dict[bytes, list[ProposedChange]] = {}
-        for proposed in self._iter_changes():
-            by_path.setdefault(proposed.change.path, []).append(proposed)
-        needs = {task.task: task.needs for task in self.tasks}
         composed: list[ProposedChange] = []
-        conflicts: list[ProposedChange] = []
-        for _, chain in sorted(by_path.items()):
-            is_chain = all(before.task in needs[after.task] for before, after in itertools.pairwise(chain))
-            try:
-                if not is_chain:
-                    raise ChangesNotComposable
-                change = compose_changes([proposed.change for proposed in chain])
-            except ChangesNotComposable:
-                conflicts += chain
-                continue
+        for chain in self.chains():
+            change = compose_changes([proposed.change for proposed in chain])
             if change is not None:
                 composed.append(
                     msgspec.structs.replace(
@@ -87,8 +75,41 @@ class BatchChanges(msgspec.Struct, frozen=True, kw_only=True):
                         removed=sum(proposed.removed for proposed in chain),
                     )
                 )
-        refuse_conflicts(conflicts)
+        refuse_conflicts(composed)
         return composed
+
+    def chains(self) -> list[list[ProposedChange]]:
+        """Return the changes of all tasks in chains, sorted by path.
+
+        In a chain, each task needs the one before it, and changed the same file, beginning with its result. If not all
+        changes of a file form a chain, each of them is one.
+        """
+        by_path: dict[bytes, list[ProposedChange]] = {}
+        for proposed in self._iter_changes():
+            by_path.setdefault(proposed.change.path, []).append(proposed)
+        needs = {task.task: task.needs for task in self.tasks}
+        chains: list[list[ProposedChange]] = []
+        for _, same_path in sorted(by_path.items()):
+            is_chain = all(
+                before.task in needs[after.task] and follows(before.change, after.change)
+                for before, after in itertools.pairwise(same_path)
+            )
+            chains += [same_path] if is_chain else [[proposed] for proposed in same_path]
+        return chains
+
+    def map_changes(self, function: Callable[[ProposedChange], ProposedChange]) -> BatchChanges:
+        """Return the changes that a function makes of these."""
+        tasks = (msgspec.structs.replace(task, changes=tuple(map(function, task.changes))) for task in self.tasks)
+        return msgspec.structs.replace(self, tasks=tuple(tasks))
+
+    def only(self, chosen: Callable[[ProposedChange], bool]) -> BatchChanges:
+        """Return some of the changes. The others count as not chosen."""
+        tasks: list[TaskChanges] = []
+        for task in self.tasks:
+            changes = tuple(filter(chosen, task.changes))
+            unchosen = task.unchosen + len(task.changes) - len(changes)
+            tasks.append(msgspec.structs.replace(task, changes=changes, unchosen=unchosen))
+        return msgspec.structs.replace(self, tasks=tuple(tasks))
 
     def only_done(self) -> BatchChanges:
         """Return the changes of tasks that are DONE."""

@@ -7,12 +7,13 @@ use them import no parser.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.task import JsonValue
+from codebatch.model.task import JsonValue, SnapshotView
 from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLE_BY_CODE
 from codebatch_workers.lint.explanations import (
@@ -27,6 +28,7 @@ from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import LintSettings
 from codebatch_workers.lint.unreported import UnreportedCause, UnreportedFinding, UnreportedQuery, unreported_reason
+from codebatch_workers.runtime.changes.tree_gates import TreeGates
 from codebatch_workers.runtime.code_search import find_in, make_finder
 from codebatch_workers.runtime.rule_trials import RuleTrials
 from codebatch_workers.syntax.language.languages import (
@@ -51,6 +53,7 @@ __all__ = [
     "resolve_language",
     "rule_trials",
     "syntax_tree",
+    "tree_gates",
     "unreported_reasons",
 ]
 
@@ -70,6 +73,11 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
     if file.overruns_its_grammar:
         raise InvalidInput(f"{displayed} is nested too deeply or too long for the grammar of {file.language}")
     return encode_tree(file)
+
+
+def tree_gates(view: SnapshotView, scratch: Path) -> TreeGates:
+    """Return the gates of changes in trees. See TreeGates."""
+    return TreeGates(view, scratch)
 
 
 def list_rules(settings: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]:

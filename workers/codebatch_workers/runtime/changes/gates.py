@@ -46,6 +46,13 @@ def find_refusal(
     if edited.content is None:
         return None
     changed = SourceFile(file.path, edited.content, edited.executable, file.contexts)
+    return judge_contents(file, changed, apply_task, find_errors)
+
+
+def judge_contents(
+    file: SourceFile, changed: SourceFile, apply_task: TaskApplication, find_errors: SyntaxErrorFinder
+) -> ChangeRefusal | None:
+    """Return the first gate that refuses the new content of a file, or None if the new content passes."""
     if evidence := _new_syntax_errors(file, changed, find_errors):
         return ChangeRefusal(gate="parse", evidence=evidence)
     if evidence := _second_change(changed, apply_task):
@@ -68,7 +75,8 @@ def _new_syntax_errors(file: SourceFile, changed: SourceFile, find_errors: Synta
     edited = changed.line(_common_length(file.utf8, changed.utf8))
     first = min(max(start, edited) if edited <= end else start for start, end in lines)
     errors = count_text(len(lines), "syntax error")
-    return f"the new content has {errors}, the first in line {first}; the old one has {before:,}"
+    old = f"; the old one has {before:,}" if file.content else ""
+    return f"the new content has {errors}, the first in line {first}{old}"
 
 
 def _common_length(one: bytes, other: bytes) -> int:
