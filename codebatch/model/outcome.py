@@ -80,7 +80,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     - `is_final` means that the task is not retried, even if retries are left.
     - `changes` is the digest of the change set of an attempt in a tree of its own (model/change.py), or empty.
     - `unrecorded` is the number of paths with work that this change set does not record.
-    - `notes` are sentences for people: what was ignored, cut or replaced by a default in the attempt.
+    - `notes` are sentences for people: the limit that ended the attempt, and what was ignored, cut or
+      replaced by a default in it.
     """
 
     shard: ShardId

@@ -21,14 +21,19 @@ def closed_pool_texts(closed: Mapping[str, int], by_hours: Collection[str] = ())
 
     The pools `by_hours` are closed because of the hours, and the others because of a rate limit.
     """
-    texts: list[str] = []
-    for pool, until_ns in pools_closed_now(closed).items():
-        if pool == SLOTS_POOL:
-            texts.append(f"starts at {clock_time(until_ns, has_zone=True)}")
-        else:
-            why = "outside its hours" if pool in by_hours else "rate limited"
-            texts.append(f"{wait_text([pool], until_ns)}: {why}")
-    return texts
+    return [closed_pool_text(pool, until_ns, by_hours) for pool, until_ns in pools_closed_now(closed).items()]
+
+
+def closed_pool_text(pool: str, until_ns: int, by_hours: Collection[str]) -> str:
+    """Return a text about a closed pool, with the time when it opens."""
+    if pool == SLOTS_POOL:
+        return f"starts at {clock_time(until_ns, has_zone=True)}"
+    return f"{wait_text([pool], until_ns)}: {'outside its hours' if pool in by_hours else 'rate limited'}"
+
+
+def silence_text(since_ns: int) -> str:
+    """Return a text about a process that runs a batch and has not reported since a time."""
+    return f"not responding since {clock_time(since_ns)}"
 
 
 def cap_text(cap: MetCap, unit: str) -> str:

@@ -14,9 +14,10 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.holders import HolderFile
 from codebatch.work.control.batch_selection import list_directory_text
 from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
+from codebatch.work.control.cancel import process_end_hint
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.status import NOTHING_TO_DO_REASONS, iter_task_explanations, make_work_status
-from codebatch.work.limit_texts import cap_text, closed_pool_texts
+from codebatch.work.limit_texts import cap_text, closed_pool_texts, silence_text
 
 _STATES_SHOWN_LAST = (
     CommandState.FAILED,
@@ -58,6 +59,17 @@ def answer_work_summary(context: CommandContext, work_batch: WorkBatch) -> None:
         context.report(f"damaged: the outcomes of {more} cannot be read either")
     if work_batch.standing.is_stalled:
         context.note(f"resume with: codebatch resume --batch {work_batch.batch.id}")
+    report_silence(context, work_batch)
+
+
+def report_silence(context: CommandContext, work_batch: WorkBatch) -> None:
+    """Report that the process that runs a batch is not responding, and what to do. Otherwise, print nothing."""
+    status = work_batch.standing
+    if status.silent_since_ns is not None and status.coordinator is not None:
+        context.report(
+            f"process {status.coordinator.pid} is {silence_text(status.silent_since_ns)}: "
+            f"{process_end_hint(work_batch.batch.id, status.coordinator)}"
+        )
 
 
 def status_lines(work_batch: WorkBatch) -> Iterator[str]:
@@ -65,11 +77,12 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     status, work = work_batch.standing, work_batch.standing.work
     stalled = " (interrupted: no process runs it)" if status.is_stalled else ""
     expired = " (time limit reached)" if status.is_expired else ""
+    silent = "" if status.silent_since_ns is None else f" ({silence_text(status.silent_since_ns)})"
     paused = " (paused: no new tasks are started)" if status.is_paused else ""
     at_once = f", {status.max_parallel} at once" if status.max_parallel > 1 or work.strategy != "serial" else ""
     yield f"batch     {work_batch.batch.id}"
     yield f"source    {os.path.join(list_directory_text(work_batch.store, work_batch.batch), work.source)}"
-    yield f"status    {status.state.value}{stalled}{expired}{paused}"
+    yield f"status    {status.state.value}{stalled}{silent}{expired}{paused}"
     yield f"strategy  {work.strategy}{at_once}"
     yield f"started   {instant_text(work_batch.batch.about.created_at_ns)}"
     if work_batch.ended_ns is not None:
@@ -77,7 +90,7 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     if (eta := work_batch.eta) is not None:
         blocked = status.counts.get(CommandState.BLOCKED.value, 0)
         text = eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked, is_paused=status.is_paused)
-        yield f"left      {text.removesuffix(' left')}"
+        yield f"left      {text.replace(' left', '', 1)}"
     for text in closed_pool_texts(status.closed, status.by_hours):
         yield f"waits     {text}"
     for cap in status.caps:

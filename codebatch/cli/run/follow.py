@@ -22,7 +22,7 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.control.follow import iter_followed_events, make_follower, read_cursor
-from codebatch.work.limit_texts import closed_pool_texts
+from codebatch.work.limit_texts import closed_pool_texts, silence_text
 
 since_option = option(
     "--since",
@@ -58,6 +58,11 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
         if isinstance(item, BatchActivity):
             if activity.is_conducted and not item.is_conducted and not item.is_over:
                 _report_not_running(context, batch, item, last_event)
+            if item.silent_since_ns is not None and activity.silent_since_ns is None:
+                context.report(
+                    f"the process that runs the batch is {silence_text(item.silent_since_ns)}; see: "
+                    f"codebatch status --batch {batch.id}"
+                )
             activity = item
             progress_line.add_status(item)
         elif item is not None:
@@ -150,6 +155,7 @@ class _ProgressLine:
         self._things = "tasks" if is_work(batch) else "results"
         self._counts: Mapping[str, int] = {}
         self._progress: BatchProgress | None = None
+        self._silent_since_ns: int | None = None
 
     def add_event(self, event: AnyEvent) -> None:
         """Update the progress with an event."""
@@ -158,7 +164,8 @@ class _ProgressLine:
             self._progress = event
 
     def add_status(self, activity: BatchActivity) -> None:
-        """Update the progress with counts that were read from disk."""
+        """Update the progress with what was read from disk: counts, and whether the runner responds."""
+        self._silent_since_ns = activity.silent_since_ns
         if activity.counts is not None:
             self._counts = activity.counts
 
@@ -173,6 +180,7 @@ class _ProgressLine:
         more = [f"{running:,} running"] if running else []
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} left"] if to_go else []
+        more += [] if self._silent_since_ns is None else [silence_text(self._silent_since_ns)]
         closed = self._progress.closed_pools if self._progress is not None else ()
         by_hours = {pool.pool for pool in closed if pool.reason == "hours"}
         more += closed_pool_texts({pool.pool: instant_ns(pool.until) for pool in closed}, by_hours)
@@ -194,7 +202,7 @@ class _ProgressLine:
 
         Between two events, the time decreases with the local clock, unless a task waits for an answer.
         """
-        if self._progress is None:
+        if self._progress is None or self._silent_since_ns is not None:
             return ""
         blocked = self._counts.get(CommandState.BLOCKED.value, 0)
         past = 0.0 if blocked else max(0.0, (wall_ns() - instant_ns(self._progress.at)) / 1e9)

@@ -8,7 +8,7 @@ import msgspec
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
 from codebatch.cli.answers.work_result import answer_work_run
-from codebatch.cli.answers.work_status import answer_work_status, status_summary
+from codebatch.cli.answers.work_status import answer_work_status, report_silence, status_summary
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
 from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
@@ -43,6 +43,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     - `detail`: for a stopped attempt, the signal, or the task that failed.
     - `try_number`: the number of the try, counted from 1.
     - `result_text`, `cost`, `session`: values from the JSON output of the command.
+    - `notes`: the limit that ended the attempt, and what was ignored, cut or replaced by a default.
 
     Values that are recorded only in journals are null if the journals no longer exist.
     """
@@ -60,6 +61,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     result_text: str
     cost: float | None
     session: str
+    notes: tuple[str, ...]
     log: str
 
 
@@ -172,6 +174,7 @@ def _answer_work_control(context: CommandContext, work_batch: WorkBatch, change:
     answer_work_status(
         context, work_batch, [f"{change}; {work_batch.standing.state.value}: {status_summary(work_batch)}"]
     )
+    report_silence(context, work_batch)
     if work_batch.standing.coordinator is None:
         context.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
@@ -207,7 +210,7 @@ def _attempt_cells(info: AttemptInfo) -> tuple[str, ...]:
         "-" if info.number is None else str(info.number),
         "-" if info.began_ns is None else instant_text(info.began_ns),
         "-" if info.seconds is None else human_seconds(info.seconds),
-        "done" if info.ended == "result" else info.ended,
+        "limited" if info.reason == "limited" else "done" if info.ended == "result" else info.ended,
         _attempt_reason_text(info) or "-",
         "-" if info.memory_peak_bytes is None else human_bytes(info.memory_peak_bytes),
         "-" if report.cost is None else f"{report.cost:g}",
@@ -218,7 +221,7 @@ def _attempt_cells(info: AttemptInfo) -> tuple[str, ...]:
 def _attempt_reason_text(info: AttemptInfo) -> str:
     if info.ended == "stopped" and info.stopped is not None:
         return f"stopped{attempt_stop_text(info.stopped.cause, info.stopped.detail)}"
-    return failure_reason_text(info.reason, info.exit_status)
+    return "; ".join(filter(None, (failure_reason_text(info.reason, info.exit_status), *info.notes)))
 
 
 def _attempt_row(info: AttemptInfo) -> AttemptRow:
@@ -237,5 +240,6 @@ def _attempt_row(info: AttemptInfo) -> AttemptRow:
         result_text=report.text,
         cost=report.cost,
         session=report.session,
+        notes=info.notes,
         log=str(info.log),
     )

@@ -32,7 +32,7 @@ from codebatch.system.processes import proc
 from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import describe_end
-from codebatch.system.processes.progress_cell import CommandProcess
+from codebatch.system.processes.progress_cell import CommandProcess, ProgressCell
 
 
 class ProcessCommandBackend:
@@ -58,6 +58,7 @@ class ProcessCommandBackend:
         self._are_old_helpers_killed = False
         self._stopped = StoppedWorkerWatch()
         self._adopted: list[WatchedWorker] = []
+        self._cell: ProgressCell | None = None
 
     @property
     def exit_status(self) -> int:
@@ -70,6 +71,8 @@ class ProcessCommandBackend:
         The caller must call `end` in every case.
         """
         self._channels.begin()
+        path = self._batch.root / layout.HOLDERS / layout.cell_name(self._settings.coordinator)
+        self._cell = ProgressCell(self._batch.files, path, create=True)
 
     def end(self) -> None:
         """Close the channels.
@@ -85,6 +88,9 @@ class ProcessCommandBackend:
             os.close(worker.stderr)
         self._channels.workers.clear()
         self._channels.close()
+        if self._cell is not None:
+            self._cell.close()
+            self._cell = None
 
     def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker. It sends Hello when it is ready for a command."""
@@ -105,7 +111,9 @@ class ProcessCommandBackend:
         self._channels.send(worker, message)
 
     def wait(self) -> list[CommandBackendEvent]:
-        """Wait at most 0.1 s. Return the events since the last call, in order."""
+        """Wait at most 0.1 s. Return the events since the last call, in order. Report that this process responds."""
+        if self._cell is not None:
+            self._cell.restart_step(running_ns())
         received, _ = self._channels.receive()
         events: list[CommandBackendEvent] = [
             self._reap_worker(event) if isinstance(event, WorkerProcess) else event for event in received

@@ -173,8 +173,8 @@ class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLE
 class _UnsuccessfulAttempt(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
     """Base of events of unsuccessful attempts.
 
-    `signal` is the signal that ended the command, `log_tail` the last lines of its output. `notes` say what was
-    ignored, cut or replaced by a default in the attempt.
+    `signal` is the signal that ended the command, `log_tail` the last lines of its output. `notes` name the limit that
+    ended the attempt, with its figures, and what was ignored, cut or replaced by a default.
     """
 
     reason: str | None = None

@@ -39,12 +39,14 @@ class BatchActivity(msgspec.Struct, frozen=True, kw_only=True):
     """The activity on a followed batch.
 
     - `is_conducted`: whether a coordinator runs the batch.
+    - `silent_since_ns`: the time of the last report of a coordinator that is not responding, otherwise None.
     - `orphaned_commands`: the number of commands that run without a coordinator.
     - `counts`: the number of tasks in each state, or None if not read.
     - `shortfall`: if no process runs the batch, the error that describes missing results.
     """
 
     is_conducted: bool
+    silent_since_ns: int | None = None
     is_over: bool = False
     orphaned_commands: int = 0
     counts: Mapping[str, int] | None = None

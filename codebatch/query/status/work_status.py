@@ -29,6 +29,7 @@ from codebatch.scheduling.work.tree_inputs import last_success
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
+from codebatch.store.batches.progress_cells import silent_since_ns
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.work.attempts import AttemptReader, read_leases, unreadable_last
@@ -65,7 +66,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `changes`: the digest of the change set of its last successful attempt if the task is done. Otherwise the digest
       of the change set of its latest attempt. Empty if there is none.
     - `unrecorded`: the number of paths with work that this change set does not record.
-    - `notes`: what was ignored, cut or replaced by a default in the latest attempt with an outcome.
+    - `notes`: the limit that ended the latest attempt with an outcome, and what was ignored, cut or replaced.
     - `newer_need`: a needed task that changed files again after the latest attempt of this task, or None.
     """
 
@@ -110,6 +111,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a batch of a task list. `commands` has the state of each task, in the order of the task list.
 
     - `coordinator`: the process that runs the batch, or None.
+    - `silent_since_ns`: the time of the last report of a coordinator that is not responding, otherwise None.
     - `workers`: the processes that run tasks. They can outlive the coordinator.
     - `capacity`: the current size of each pool.
     - `questions`: all questions that tasks have asked, with the digest of a question as its key.
@@ -126,6 +128,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[CommandStatus, ...]
     coordinator: HolderFile | None
     workers: tuple[HolderFile, ...]
+    silent_since_ns: int | None = None
     is_paused: bool = False
     capacity: dict[str, int] = msgspec.field(default_factory=dict)
     questions: dict[str, Question] = msgspec.field(default_factory=dict)
@@ -203,6 +206,7 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> W
             for item in map(items.__getitem__, work.order)
         ),
         coordinator=coordinator,
+        silent_since_ns=None if coordinator is None else silent_since_ns(batch, coordinator),
         workers=tuple({holder_file.holder: holder_file for holder_file in holders.values()}.values()),
         is_paused=conductor.is_paused,
         is_expired=conductor.is_expired,

@@ -8,9 +8,12 @@ const EVENTS_PAGE = 1000;
 const HISTORY_EVENTS_MAX = 60000;
 const [RETRY_MS, RETRY_MS_MAX] = [500, 10000];
 const STATUS_MS = 5000;
+// A frozen runner sends no news.
+const QUIET_MS = 30000;
 
 export class Connection {
 	delay = RETRY_MS;
+	newsAt = 0;
 	statusTimer = setInterval(() => this.refresh(), STATUS_MS);
 
 	constructor(api, id, page) {
@@ -104,6 +107,7 @@ export class Connection {
 
 	receive({ events, progress, behind, reset }) {
 		this.hasNews ||= Boolean(events?.length || progress);
+		this.newsAt = Date.now();
 		if (events) this.state.apply(events);
 		if (progress) this.state.applyProgress(progress);
 		if (behind) this.guarded(() => this.catchUp());
@@ -137,7 +141,7 @@ export class Connection {
 	}
 
 	// Correct what events lack, such as explanations.
-	async refresh(hasNews = this.hasNews) {
+	async refresh(hasNews = this.hasNews || (this.state?.isRunning && Date.now() - this.newsAt > QUIET_MS)) {
 		const { state } = this;
 		if (!state || !hasNews || this.socket.readyState !== WebSocket.OPEN) return;
 		this.hasNews = false;

@@ -166,10 +166,11 @@ export class BatchState {
 		const failed = this.rows.filter((row) => row?.state === "FAILED").sort((a, b) => ((a.failedAt ?? "") < (b.failedAt ?? "") ? 1 : -1));
 		for (const { id, explanation: reason, tail, failedAt } of failed) {
 			const [task] = id.split("/", 1);
-			const key = `${reason}\n${task}`;
-			if (!groups.has(key)) groups.set(key, { reason, task, path: id, evidence: tail?.join("\n"), count: 0, ids: [], at: failedAt });
-			groups.get(key).count += 1;
-			groups.get(key).ids.push(id);
+			// Figures after the reason can differ.
+			const [cause] = reason.split("; ");
+			const key = `${cause}\n${task}`;
+			const group = groups.get(key) ?? { task, path: id, evidence: tail?.join("\n"), ids: [], at: failedAt };
+			groups.set(key, Object.assign(group, { reason: group.count ? cause : reason, count: group.ids.push(id) }));
 		}
 		return [...groups.values()];
 	}

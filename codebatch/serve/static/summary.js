@@ -25,6 +25,8 @@ function numberTexts({ isWork, status }, { planned, done, cached, failed, droppe
 	return [
 		["", `${number(done)} of ${plural(planned, isWork ? "task" : "result")}`], failed && ["is-failed", `${number(failed)} failed`], blocked && ["is-question", plural(blocked, "question")],
 		dropped && ["", `${number(dropped)} skipped or cancelled`], cached && ["", `${percentage(cached, planned)} cached`], status.paused && ["is-question", "paused"],
+		...[...(status.closed_pools ?? []), ...(status.caps ?? [])].map(({ text }) => ["is-question", text]),
+		status.not_responding_since && ["is-failed", `not responding since ${clock(status.not_responding_since)}`],
 	].filter(Boolean);
 }
 
@@ -44,7 +46,7 @@ function renderStopped(state) {
 
 function renderClock(state, { blocked }) {
 	const { status, isRunning, isOver } = state;
-	setText(find("remaining"), isRunning ? remaining(state.ends, blocked, state.withoutEstimate) : "");
+	setText(find("remaining"), isRunning ? remaining(state.ends, blocked, state.withoutEstimate, status.paused) : "");
 	const began = Date.parse(state.startedAt);
 	const end = isOver ? Date.parse(state.endedAt) : Date.now();
 	const times = [`started ${clock(began, "short")}`, isOver && `ended ${clock(end, "short")}`, !status.stalled && stopwatch((end - began) / 1000 || 0)];

@@ -48,14 +48,14 @@ export function stopwatch(seconds) {
 	return (hours > 0 ? `${hours}:` : "") + new Date(1000 * Math.max(0, seconds)).toISOString().slice(14, 19);
 }
 
-export function remaining(ends, blocked, unknown) {
+export function remaining(ends, blocked, unknown, paused) {
 	if (!ends) return "";
 	const [low, , high] = ends.map((end) => Math.max(0, (end - Date.now()) / 1000));
 	const [unit, size] = UNITS.find((each) => high >= 2 * each[1]) ?? UNITS[2];
 	const first = Math.round(low / size);
 	const last = Math.max(1, Math.round(high / size));
 	const range = unknown ? `at least ${first}` : first < last ? `${first}–${last}` : `about ${last}`;
-	return `${range} ${unit} left${blocked ? " once questions are answered" : ""}`;
+	return `${range} ${unit} left${paused ? " after the pause" : blocked ? " once questions are answered" : ""}`;
 }
 
 // A local time; with the date if it is not today.

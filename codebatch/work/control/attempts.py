@@ -30,6 +30,7 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     - `ended`: the type of the outcome, such as `failed`. An attempt without an outcome is `stopped`, `interrupted` or
       `running`. If the outcome is damaged, `ended` is `unreadable`.
     - `stopped`: the reason why the attempt was ended early, or None.
+    - `notes`: the limit that ended the attempt, and what was ignored, cut or replaced by a default.
     - `report`: values that the key `result` of the task extracts from the output, or None.
 
     Values that are recorded only in journals are None if the journals no longer exist.
@@ -47,6 +48,7 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     stopped: AttemptStop | None
     memory_peak_bytes: int | None
     report: CommandReport | None
+    notes: tuple[str, ...] = ()
     log: Path
 
 
@@ -100,6 +102,7 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
                     stopped=stopped,
                     memory_peak_bytes=(journal_entry.memory_peak_bytes or None) if journal_entry is not None else None,
                     report=None if conclusion is None else conclusion.said,
+                    notes=() if conclusion is None else conclusion.notes,
                     log=batch.root
                     / layout.LOGS
                     / layout.log_name(*attempts.places.place_of_item(place[0]), *place[1:]),

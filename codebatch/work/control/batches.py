@@ -65,8 +65,11 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def eta(self) -> Eta | None:
-        """The estimated remaining time, from the last report of the process that runs the batch. None if unknown."""
-        if self.standing.coordinator is None:
+        """The estimated remaining time, from the last report of the process that runs the batch.
+
+        None if it is unknown, or if the process is not responding.
+        """
+        if self.standing.coordinator is None or self.standing.silent_since_ns is not None:
             return None
         progress = EventReader(self.batch.files, self.batch.root).last_progress()
         if progress is None or progress.eta_seconds is None:

@@ -139,18 +139,20 @@ class _EndWait:
         if self.is_report_due:
             self._listener.waiting(running, process)
         if self._polls == POLLS_UNTIL_HINT:
-            self._listener.note(f"still waiting for {process}: {self._end_hint(holder)}")
+            self._listener.note(f"still waiting for {process}: {process_end_hint(self._batch.id, holder)}")
         self._polls += 1
         time.sleep(END_POLL_SECONDS)
 
-    def _end_hint(self, holder: HolderFile) -> str:
-        force = f"kill it with: codebatch cancel --force --batch {self._batch.id}"
-        if not is_this_machine(holder.host):
-            return f"the process runs on another machine; run there: codebatch cancel --force --batch {self._batch.id}"
-        process = process_stat(holder.pid)
-        if process is not None and process.is_stopped:
-            return f"the process is suspended; continue it with: kill -CONT {holder.pid}; or {force}"
-        return f"the process is still running; {force}"
+
+def process_end_hint(batch_id: str, holder: HolderFile) -> str:
+    """Return the state of a process that runs a batch as text, with the commands that continue or end it."""
+    force = f"codebatch cancel --force --batch {batch_id}"
+    if not is_this_machine(holder.host):
+        return f"the process runs on another machine; run there: {force}"
+    process = process_stat(holder.pid)
+    if process is not None and process.is_stopped:
+        return f"the process is suspended; continue it with: kill -CONT {holder.pid}; or kill it with: {force}"
+    return f"the process is still running; kill it with: {force}"
 
 
 def _kill_holders(batch: BatchDir, note: NoteCallback) -> None:

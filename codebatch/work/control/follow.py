@@ -17,6 +17,7 @@ from codebatch.operations.runs.events import AnalysisFollower, BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, check_batch_exists, is_work
 from codebatch.store.batches.holders import LeaseReader
+from codebatch.store.batches.progress_cells import silent_since_ns
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
 from codebatch.work.control.batches import load_work_batch
@@ -137,12 +138,12 @@ class WorkFollower:
         return events
 
     def read_activity(self, *, closely: bool) -> BatchActivity:
-        if not closely and self._leases.read_leader()[1] is not None:
-            return BatchActivity(is_conducted=True)
+        if not closely and (leader := self._leases.read_leader()[1]) is not None:
+            return BatchActivity(is_conducted=True, silent_since_ns=silent_since_ns(self._batch, leader))
         work_batch = load_work_batch(self._store, self._batch)
         status = work_batch.standing
         if status.coordinator is not None:
-            return BatchActivity(is_conducted=True, counts=status.counts)
+            return BatchActivity(is_conducted=True, silent_since_ns=status.silent_since_ns, counts=status.counts)
         return BatchActivity(
             is_conducted=False,
             is_over=status.state.is_final and not status.workers,

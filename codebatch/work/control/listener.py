@@ -44,7 +44,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     - `until_ns`: after a rate limit, the time when the limit ends, in nanoseconds since 1970. Until then, no task that
       uses one of `pools` starts.
     - `unrecorded`: the number of paths with work of an isolated task that its changes do not record.
-    - `notes`: what was ignored, cut or replaced by a default in the attempt.
+    - `notes`: the limit that ended the attempt, and what was ignored, cut or replaced by a default.
     """
 
     id: CommandId

@@ -24,7 +24,7 @@ from codebatch.store import layout
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.questions import OpenQuestion, open_questions
-from codebatch.work.limit_texts import cap_text, clock_time, closed_pool_texts, pools_closed_now
+from codebatch.work.limit_texts import cap_text, clock_time, closed_pool_text, closed_pool_texts, pools_closed_now
 
 _FAILURE_REASON_TEXTS = {
     "timeout": "timed out",
@@ -63,7 +63,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     - `result_text`: the text in the JSON output of the last attempt.
     - `cost`: the sum of the costs that its attempts reported, or null if none reported a cost.
     - `unrecorded`: the paths with work of an isolated task that its changes do not record.
-    - `notes`: what was ignored, cut or replaced by a default in the last attempt.
+    - `notes`: the limit that ended the last attempt, and what was ignored, cut or replaced by a default.
     """
 
     id: str
@@ -95,6 +95,7 @@ class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     until: str
     reason: str
+    text: str
 
 
 class MetCapRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +127,8 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `cost_unit`: the unit of costs, or empty. `costs_unknown` counts attempts under a cap whose cost is unknown.
     - `caps`: the caps that are met. A person raises them with `codebatch work set`.
     - `coordinator`: the process that runs the batch.
+    - `not_responding_since`: the time since which this process has not reported, if that is more than a minute. It is
+      stopped or hangs. Otherwise null; also null if it runs on another host, where this cannot be known.
     - `workers`: the processes that run commands.
     - `unapplied`: the changes of isolated tasks that `codebatch apply` has not written.
     - `list_changes`: how the task list differed from the batch when the batch was resumed, before any `--reload`. It is
@@ -153,6 +156,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     costs_unknown: int
     caps: tuple[MetCapRow, ...]
     coordinator: HolderRow | None
+    not_responding_since: str | None
     workers: tuple[HolderRow, ...]
     tasks: tuple[WorkTaskRow, ...]
     unapplied: UnappliedChanges
@@ -180,7 +184,10 @@ def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) 
         eta_seconds=None if (eta := work_batch.eta) is None else eta.seconds,
         closed_pools=tuple(
             ClosedPoolRow(
-                pool=pool, until=instant_text(until_ns), reason="hours" if pool in status.by_hours else "limited"
+                pool=pool,
+                until=instant_text(until_ns),
+                reason="hours" if pool in status.by_hours else "limited",
+                text=closed_pool_text(pool, until_ns, status.by_hours),
             )
             for pool, until_ns in pools_closed_now(status.closed).items()
         ),
@@ -198,6 +205,7 @@ def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) 
             for cap in status.caps
         ),
         coordinator=None if status.coordinator is None else holder_row(status.coordinator),
+        not_responding_since=None if status.silent_since_ns is None else instant_text(status.silent_since_ns),
         workers=tuple(map(holder_row, status.workers)),
         tasks=tuple(_task_rows(work_batch)),
         unapplied=work_batch.unapplied,

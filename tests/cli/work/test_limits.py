@@ -30,6 +30,9 @@ def test_rate_limit_closes_its_pool_across_a_killed_runner(line: CommandLine) ->
     wait_until(lambda: states(line)["free"] == "DONE", "the task without a closed pool is done")
     (closed,) = status(line)["closed_pools"]
     assert closed["pool"] == "agents"
+    assert re.fullmatch(r"pool agents closed until .*: rate limited", closed["text"])
+    limited = next(row for row in line("work", "attempts").lines if row.startswith("one "))
+    assert re.search(r"  limited +rate limited ", limited), "a rate limit is not a failure"
     whys = {task["id"]: task["explanation"] for task in status(line)["tasks"]}
     assert whys["one"].startswith("rate limited until ")
     assert re.fullmatch(r"pool agents closed until .*: rate limited", whys["two"])

@@ -6,6 +6,7 @@ that hold the pipe open are not waited for.
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable
 from typing import Literal, Protocol
@@ -15,6 +16,7 @@ import msgspec
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import CommandReport, OutcomeType
 from codebatch.model.record import CommandReason
+from codebatch.model.text.quantities import human_seconds
 from codebatch.model.work.command import Command
 from codebatch.model.work.question import ReportedQuestion
 from codebatch.system.processes.command_processes import ProcessEnded, RunningProcess
@@ -132,16 +134,32 @@ class RunningAttempt:
             pass
         ended = self._running.close()
         type_, reason = self._result_type(ended)
+        memory_peak_bytes = max(self._memory_peak_bytes, 0 if ended is None else ended.memory_peak_bytes)
         return AttemptResult(
             type=type_,
             reason=reason,
             exit_status=None if ended is None else ended.exit_status,
             seconds=seconds,
             cpu_seconds=0.0 if ended is None else ended.cpu_seconds,
-            memory_peak_bytes=max(self._memory_peak_bytes, 0 if ended is None else ended.memory_peak_bytes),
+            memory_peak_bytes=memory_peak_bytes,
             orphaned_processes=tuple(orphans),
             spent_seconds=seconds - self._waited_seconds,
+            notes=self._limit_notes(memory_peak_bytes),
         )
+
+    def _limit_notes(self, memory_peak_bytes: int) -> tuple[str, ...]:
+        """Return a text about the limit that ended the attempt, with its figures. Empty if no limit ended it."""
+        command = self._command
+        match self._end_cause:
+            case "timeout":
+                return (f"time limit {human_seconds(command.timeout_seconds or 0.0)}",)
+            case "stall":
+                return (f"no output for {human_seconds(command.stall_seconds or 0.0)}",)
+            case "memory":
+                peak_mb = math.ceil(memory_peak_bytes / _BYTES_PER_MB)
+                return (f"memory limit {command.memory_mb_max:,} MB, peak {peak_mb:,} MB",)
+            case _:
+                return ()
 
     def _wait_and_check(self) -> bool:
         """Wait for an event, then read output and apply limits and requests.

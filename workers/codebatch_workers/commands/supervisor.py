@@ -57,7 +57,7 @@ from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.context import make_process_start
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.execution import AttemptExecution
-from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, AttemptLogWriter
+from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, NOTES_MAX, AttemptLogWriter
 from codebatch_workers.commands.masking import SECRET_CHARACTERS_MIN, SecretMasker
 from codebatch_workers.commands.process import RealCommandStarter
 from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
@@ -211,8 +211,10 @@ class Supervisor:
                 return self._finish_attempt(assign, AttemptResult(type="cancelled"), None, questions)
             result = self._execute_attempt(command, assign, directory, log, questions, masker)
             has_no_processes = command.leftovers == "kill" and not result.orphaned_processes
+            for note in result.notes:
+                log.write_note(note)
             log.close()
-            result = msgspec.structs.replace(result, notes=log.notes)
+            result = msgspec.structs.replace(result, notes=(*result.notes, *log.notes)[: NOTES_MAX + 1])
             return self._finish_attempt(assign, result, log, questions)
         finally:
             self._scratch.end_attempt(directory, has_no_processes=has_no_processes)
