@@ -12,7 +12,6 @@ unaffected.
 from __future__ import annotations
 
 import contextlib
-import signal
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -64,6 +63,7 @@ from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.event_history import PreviousEvents, read_journal_usage
 from codebatch.store.work.events import EventWriter
 from codebatch.store.work.logs import last_lines
+from codebatch.system.processes.processes import signal_name
 
 PROGRESS_SECONDS = 5.0
 _INTERVAL_FACTOR = 50
@@ -367,7 +367,7 @@ class EventPublisher:
                     **wait,
                     reason=conclusion.reason,
                     exit_status=status,
-                    signal=_signal_name(status),
+                    signal="" if status is None or status >= 0 else signal_name(-status),
                     seconds=seconds,
                     cost=attempts_cost([conclusion]),
                     log_tail=self._log_tail(conclusion),
@@ -483,12 +483,3 @@ class EventPublisher:
             path.append(max(heads, key=lambda item: (self._ended_count[item], item)))
             heads = [need.item for need in self._conductor.agenda.needs[path[-1]] if need.item in self._ended_count]
         return path[::-1]
-
-
-def _signal_name(status: int | None) -> str:
-    if status is None or status >= 0:
-        return ""
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return str(-status)

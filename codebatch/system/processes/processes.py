@@ -222,7 +222,13 @@ def describe_end(returncode: int) -> str:
     """Describe the end of a process for people: `exit status 3`, `killed by SIGSEGV`."""
     if returncode >= 0:
         return f"exit status {returncode}"
+    name = signal_name(-returncode)
+    return f"killed by {'signal ' if name.isdigit() else ''}{name}"
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal: `SIGTERM`. Most real-time signals have none; for these, return the number: `35`."""
     try:
-        return f"killed by {signal.Signals(-returncode).name}"
+        return signal.Signals(number).name
     except ValueError:
-        return f"killed by signal {-returncode}"
+        return str(number)

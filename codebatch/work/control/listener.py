@@ -37,7 +37,7 @@ _STATE_BY_OUTCOME: dict[OutcomeType, CommandState] = {
 class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that ended.
 
-    - `seconds`: the duration since this process first saw the attempt, or None if it did not see the attempt run.
+    - `seconds`: the duration, or None if this process did not see the attempt start.
     - `ended`: the number of tasks that have ended.
     - `planned`: the number of all tasks.
     - `again_seconds`: the delay until the task is retried, or None if it is not retried.
@@ -187,6 +187,7 @@ class ListenerAdapter:
         self._listener = listener
         self._is_leading = leads
         self._began: dict[int, int] = {}
+        self._adopted: set[int] = set()
         self._ended: set[int] = set()
         self._failed: set[int] = set()
         self._blocked: set[int] = set()
@@ -202,6 +203,7 @@ class ListenerAdapter:
         self._conductor = conductor
         self._ids = conductor.agenda.ids
         self._is_leading()
+        self._adopted = set(conductor.adopted_items)
         for item in range(len(self._ids)):
             state = conductor.state(item)
             if state in _STATE_BY_OUTCOME.values():
@@ -326,7 +328,8 @@ class ListenerAdapter:
         state = _STATE_BY_OUTCOME[conclusion.type] if state is not CommandState.BLOCKED else state
         if retry_seconds is None:
             self._note_end(item, state)
-        began = self._began.get(item)
+        began = None if item in self._adopted else self._began.get(item)
+        self._adopted.discard(item)
         self._listener.ended(
             CommandEnded(
                 id=self._ids[item],

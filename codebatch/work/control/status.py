@@ -5,7 +5,6 @@ Texts that explain the state of a task, a pool or an attempt are made here too.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -21,6 +20,7 @@ from codebatch.query.status.unrecorded_work import UnrecordedRow, make_unrecorde
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
+from codebatch.system.processes.processes import signal_name
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.questions import OpenQuestion, open_questions
@@ -343,12 +343,7 @@ def failure_reason_text(reason: str | None, exit_status: int | None) -> str:
 
 def _exit_status_text(status: int | None) -> str:
     """Return an exit status as text. If it is negative, it stands for a signal."""
-    if status is None or status >= 0:
-        return f"exit status {status}"
-    try:
-        return f"signal {signal.Signals(-status).name}"
-    except ValueError:
-        return f"signal {-status}"
+    return f"exit status {status}" if status is None or status >= 0 else f"signal {signal_name(-status)}"
 
 
 def stop_reason_text(cause: str, detail: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,6 +42,7 @@ from codebatch.system.files.files import RealFiles, StoreFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
 from codebatch.system.host import this_host
 from codebatch.system.processes.command_processes import CommandStarter, ProcessNotStarted, ProcessStart
+from codebatch.system.processes.processes import signal_name
 from codebatch.system.processes.progress_cell import (
     PHASE_COMMAND,
     PHASE_COMMIT,
@@ -402,7 +402,7 @@ def _attempt_event(assign: Assign, result: AttemptResult, log: AttemptLogWriter 
         type=result.type or "stopped",
         reason=result.reason,
         exit_status=status,
-        signal=signal.Signals(-status).name if status is not None and status < 0 else "",
+        signal=signal_name(-status) if status is not None and status < 0 else "",
         seconds=round(result.seconds, 6),
         cpu_seconds=round(result.cpu_seconds, 6),
         memory_peak_bytes=result.memory_peak_bytes,
