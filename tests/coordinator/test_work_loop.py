@@ -94,6 +94,7 @@ def coordinating(batch: BatchDir, backend: _ScriptedBackend) -> Iterator[WorkCoo
     )
     yield coordinator
     coordinator.close()
+    coordinator.publisher.close()
 
 
 def test_message_is_handled_after_the_requests_that_were_written_before_it(tmp_path: Path) -> None:

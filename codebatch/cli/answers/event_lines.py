@@ -11,6 +11,7 @@ from codebatch.model.work import event as events
 from codebatch.model.work.event import event_name, instant_ns
 from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import CommandState
+from codebatch.store.work.notifications import failed_notifications_text
 from codebatch.work.control.status import attempt_stop_text, failure_reason_text, stop_reason_text
 from codebatch.work.limit_texts import wait_text
 
@@ -26,6 +27,8 @@ _UNPRINTED_EVENTS = (events.TaskQueued, events.TaskStarted, events.BatchProgress
 
 def is_printed(event: events.AnyEvent) -> bool:
     """Return whether `follow` prints an event."""
+    if isinstance(event, events.BatchNotified):
+        return bool(event.problem)
     return not isinstance(event, _UNPRINTED_EVENTS)
 
 
@@ -117,6 +120,8 @@ def _batch_event_text(event: events.BatchEvent) -> str:
         case events.BatchDrained(signal=signal, error=why):
             reason = f" on {signal}" if signal else f" ({why})" if why else ""
             return f"stopped with unfinished tasks{reason}: {counts_text(event.counts)}"
+        case events.BatchNotified(notified=name, problem=problem):
+            return failed_notifications_text([event]) if problem else f"notification of {name} delivered"
         case events.BatchEnded(seconds=seconds, total_seconds=in_all):
             state = event_name(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1

@@ -10,14 +10,16 @@ from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.tables import table_lines
 from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import count_text, human_seconds
+from codebatch.model.work.event import instant_ns
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.holders import HolderFile
+from codebatch.store.work.notifications import failed_notifications_text
 from codebatch.work.control.batch_selection import list_directory_text
 from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
 from codebatch.work.control.cancel import process_end_hint
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.status import NOTHING_TO_DO_REASONS, iter_task_explanations, make_work_status
-from codebatch.work.limit_texts import cap_text, closed_pool_texts, silence_text
+from codebatch.work.limit_texts import cap_text, clock_time, closed_pool_texts, silence_text
 
 _STATES_SHOWN_LAST = (
     CommandState.FAILED,
@@ -103,6 +105,12 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
         yield "runner    none: running tasks will finish"
     if (unapplied := work_batch.unapplied).tasks:
         yield f"changes   {unapplied.text} not applied: codebatch changes --batch {work_batch.batch.id}"
+    notifications = work_batch.notifications
+    if notifications.failed:
+        at = clock_time(instant_ns(notifications.failed[-1].at))
+        yield f"notify    {at} {failed_notifications_text(notifications.failed)}"
+    if notifications.is_pending:
+        yield f"notify    not delivered yet: codebatch resume --batch {work_batch.batch.id}"
     titles = work.titles
     columns = ("state", "task", "title", *(() if status.cost is None else ("cost",)), "reason")
     cells = (

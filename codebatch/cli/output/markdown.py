@@ -26,6 +26,7 @@ HELP_TOPICS = (
     "variables",
     "asking",
     "limits",
+    "notify",
     "trees",
     "live",
     "rules",

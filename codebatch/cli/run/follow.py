@@ -16,7 +16,7 @@ from codebatch.cli.output.progress import ProgressStage
 from codebatch.cli.output.terminal import printable_line
 from codebatch.errors import BatchIncomplete
 from codebatch.model.text.quantities import count_text
-from codebatch.model.work.event import AnyEvent, BatchEnded, BatchProgress, EventCursor, instant_ns
+from codebatch.model.work.event import AnyEvent, BatchEnded, BatchNotified, BatchProgress, EventCursor, instant_ns
 from codebatch.operations.runs.events import BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, is_work
@@ -66,7 +66,7 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
             activity = item
             progress_line.add_status(item)
         elif item is not None:
-            last_event = item
+            last_event = last_event if isinstance(item, BatchNotified) else item
             missing.add(item)
             _print_event(context, item, only_printed=True)
             progress_line.add_event(item)

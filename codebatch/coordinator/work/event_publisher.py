@@ -12,31 +12,27 @@ unaffected.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from codebatch.coordinator.processes.worker_backend import WorkerHandle
 from codebatch.coordinator.work.duration_estimates import DurationEstimator
-from codebatch.coordinator.work.limit_fields import closed_pool_fields, cost_fields, pool_delays
-from codebatch.coordinator.work.notifications import Notifier
+from codebatch.coordinator.work.event_fields import coordinator_question, critical_path
+from codebatch.coordinator.work.limit_fields import closed_pool_fields, cost_fields, pool_delays, wait_fields
+from codebatch.coordinator.work.notification_messages import make_notification
+from codebatch.coordinator.work.notifications import DeliveryResult, Notifier
 from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId, ResourceUsage
 from codebatch.model.work import event as events
 from codebatch.model.work.event import TaskEvent
-from codebatch.model.work.question import (
-    COORDINATOR_CHOICES,
-    COORDINATOR_TEXTS,
-    CoordinatorQuestion,
-    Question,
-    coordinator_question_digest,
-)
+from codebatch.model.work.question import Question
 from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained
-from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.caps import attempts_cost
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta, Forecast
@@ -63,6 +59,7 @@ from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.event_history import PreviousEvents, read_journal_usage
 from codebatch.store.work.events import EventWriter
 from codebatch.store.work.logs import last_lines
+from codebatch.store.work.notifications import read_notifications
 from codebatch.system.processes.processes import signal_name
 
 PROGRESS_SECONDS = 5.0
@@ -113,7 +110,9 @@ class EventPublisher:
         self._notifier = notifier
         self._previous_events = PreviousEvents(batch, epoch, {id_: item for item, id_ in enumerate(self._ids)})
         self._projector = EventProjector(conductor, requests, self._previous_events.emitted_events)
-        self._writer = EventWriter(batch.files, batch.root, epoch)
+        self._writer = EventWriter(batch.files, batch.root, epoch, locks=notifier is not None)
+        self._held_resume: Callable[[], object] | None = None
+        """Emits BATCH_RESUMED. It is called before the first other event, if there is one."""
         self._last_seq = 0
         self._began_ns = self._saved_ns = self._looked_ns = running_ns()
         self._next_progress_ns = self._began_ns + round(_FIRST_PROGRESS_SECONDS * 1e9)
@@ -124,6 +123,11 @@ class EventPublisher:
         self._members: dict[int, tuple[HolderId, int]] = {}
         self._resource_usage: dict[tuple[int, int], ResourceUsage] = {}
         self._emit_initial_events(concluded, requests)
+        if notifier is not None:
+            notifier.recorder = self._record_notification
+            for event in read_notifications(batch, work.notify).owed:
+                if event.place.epoch < epoch:
+                    notifier.add(make_notification(event, batch, work, conductor))
 
     def _emit_initial_events(self, concluded: OutcomesConcluded, requests: Sequence[Request]) -> None:
         unreported = {
@@ -133,7 +137,9 @@ class EventPublisher:
             self._resource_usage.update(read_journal_usage(self._batch, self._places, unreported))
         opened = tuple(self._ids[item] for item in self._projector.opened_before)
         happened = self._projector.initial_events(concluded)
-        if self._previous_events.last is None:
+        notifies: bool | UnsetType = UNSET if self._notifier is None else True
+        last = self._previous_events.last
+        if last is None:
             self._emit_batch_event(
                 events.BatchStarted,
                 source=self._work.source,
@@ -144,15 +150,21 @@ class EventPublisher:
                 task_ids=self._work.order,
                 edges={"file": len(self._work.edges)},
                 requests=len(requests),
+                notifies=notifies,
             )
         else:
-            self._emit_batch_event(
+            self._held_resume = functools.partial(
+                self._emit_batch_event,
                 events.BatchResumed,
                 after=self._previous_events.ending_cause,
                 reopened=opened,
                 adopted=tuple(self._ids[item] for item in sorted(self._conductor.adopted_items)),
                 requests=len(requests),
+                notifies=notifies,
             )
+            # If the batch has ended as reported, a coordinator that finds nothing to do emits no event.
+            if type(last) is not events.END_EVENT_TYPES.get(self._conductor.batch_state().value):
+                self._emit_held_resume()
         self._emit_happenings(happened)
         self._writer.flush()
 
@@ -187,6 +199,8 @@ class EventPublisher:
         if looks:
             self._looked_ns = now
         self._writer.flush(looks=looks)
+        if self._notifier is not None:
+            self._notifier.record_results()
 
     def _update_progress(self, now_ns: int) -> None:
         if self._estimator is not None:
@@ -230,6 +244,8 @@ class EventPublisher:
     def end(self, how: CompleteSession | EndDrained | EndBroken | None, why: str = "") -> None:
         """Emit the last event. `how` is the way in which the run ended, `why` the coordinator's error or empty."""
         self._emit_happenings(self._projector.remaining_changes())
+        if self._held_resume is not None and self._conductor.batch_state().is_final:
+            return
         if isinstance(how, CompleteSession) and self._conductor.batch_state().is_final:
             self._emit_batch_end()
         else:
@@ -237,11 +253,13 @@ class EventPublisher:
         self._writer.finish()
 
     def close(self) -> None:
-        """Close the event file."""
+        """Close the event file. Results of notifications are recorded until then."""
         self._writer.close()
 
-    def _emit_batch_event(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
+    def _emit_batch_event(self, type_: Callable[..., events.BatchEvent], **fields: object) -> events.BatchEvent:
         """Emit an event of the batch. The sequence number and the current counts are added to `fields`."""
+        if type_ is not events.BatchNotified:
+            self._emit_held_resume()
         self._last_seq += 1
         event = type_(
             cursor=events.cursor_text(self._batch.id, events.EventCursor(self._epoch, self._last_seq)),
@@ -252,8 +270,27 @@ class EventPublisher:
             **fields,
         )
         self._writer.add(event)
-        if self._notifier is not None:
-            self._notifier.add(event)
+        if self._notifier is not None and self._notifier.is_wanted(event):
+            self._notifier.add(make_notification(event, self._batch, self._work, self._conductor))
+        return event
+
+    def _emit_held_resume(self) -> None:
+        emit, self._held_resume = self._held_resume, None
+        if emit is not None:
+            emit()
+
+    def _record_notification(self, result: DeliveryResult) -> events.BatchNotified:
+        """Record the result of a delivery at once. Otherwise, it would be repeated if this process is killed."""
+        event = self._emit_batch_event(
+            events.BatchNotified,
+            notified=events.event_name(result.event),
+            notified_cursor=result.event.cursor,
+            tries=result.tries,
+            problem=result.problem,
+        )
+        self._writer.flush()
+        assert isinstance(event, events.BatchNotified)
+        return event
 
     def _emit_task_event(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
         id_ = self._ids[item]
@@ -359,7 +396,7 @@ class EventPublisher:
                     notes=conclusion.notes,
                 )
             case "failed" if not asks:
-                wait = self._wait_fields(conclusion) if goes_on else {}
+                wait = wait_fields(self._conductor, conclusion) if goes_on else {}
                 self._emit_task_event(
                     events.TaskRetrying if goes_on else events.TaskFailed,
                     conclusion.item,
@@ -380,30 +417,10 @@ class EventPublisher:
             case "cancelled":
                 self._emit_task_event(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
 
-    def _wait_fields(self, conclusion: AttemptOutcome) -> dict[str, object]:
-        """Return the event fields with the time that a failed command waits before its next try."""
-        item = conclusion.item
-        is_last = self._conductor.last_outcome(item) is conclusion
-        if not is_last or self._conductor.state(item) is not CommandState.WAITING:
-            return {}
-        if until_ns := self._conductor.until_ns(item):
-            pools = tuple(self._conductor.agenda.policies[item].pools)
-            return {"until": events.instant_ms(until_ns), "pools": pools}
-        return {"wait_seconds": round(self._conductor.wait_seconds(item), 3)}
-
     def _asked_question(self, conclusion: AttemptOutcome) -> events.AskedQuestion:
         if conclusion.question:
             return self._question_field(conclusion.question)
-        kind: CoordinatorQuestion = "interrupted"
-        if conclusion.type == "failed":
-            has_stalled = (
-                conclusion.reason == "stall" and self._conductor.agenda.policies[conclusion.item].on_stall == "ask"
-            )
-            kind = "stall" if has_stalled else "exhausted"
-        digest = coordinator_question_digest(kind, self._ids[conclusion.item], conclusion.round)
-        return events.AskedQuestion(
-            digest=digest, text=COORDINATOR_TEXTS[kind], choices=COORDINATOR_CHOICES, human=True
-        )
+        return coordinator_question(conclusion, self._conductor.agenda)
 
     def _question_field(self, digest: Digest) -> events.AskedQuestion:
         """Return a question of a command as an event field. If it cannot be read, its text is empty."""
@@ -456,7 +473,7 @@ class EventPublisher:
             seconds=round(seconds, 3),
             total_seconds=round(self._previous_events.total_seconds + seconds, 3),
             task_count=len(self._ids),
-            critical_path=tuple(self._ids[item] for item in self._critical_path()),
+            critical_path=tuple(self._ids[item] for item in critical_path(self._ended_count, self._conductor.agenda)),
             **cost_fields(self._conductor),
         )
 
@@ -471,15 +488,3 @@ class EventPublisher:
             output_bytes=0 if child is None else child.output_bytes,
             worker=holder or None,
         )
-
-    def _critical_path(self) -> list[int]:
-        """Return the critical path: the chain of commands, each needed by the next, that ended last.
-
-        The commands are in order of execution. Only commands that ended under this coordinator are included.
-        """
-        path: list[int] = []
-        heads = list(self._ended_count)
-        while heads:
-            path.append(max(heads, key=lambda item: (self._ended_count[item], item)))
-            heads = [need.item for need in self._conductor.agenda.needs[path[-1]] if need.item in self._ended_count]
-        return path[::-1]

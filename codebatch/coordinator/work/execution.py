@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -39,11 +40,13 @@ NOTIFY_LEFTOVER_SECONDS_MAX = 2.0
 class WorkRunOutcome(NamedTuple):
     """The result of an execution of a work batch.
 
-    `exit_status` is the exit status for the signal that ended the execution early, otherwise 0.
+    `exit_status` is the exit status for the signal that ended the execution early, otherwise 0. `ended_at` is the end
+    of the batch on the monotonic clock, before the last notifications.
     """
 
     exit_status: int
     attempts: AttemptReader
+    ended_at: float
 
 
 def run_work_batch(
@@ -68,7 +71,7 @@ def run_work_batch(
         work, plan = read_work(batch), batch.plan()
         commands = read_command_ids(store, batch, work)
         estimator = load_estimator(store, batch, work)
-    with _running_notifier(work, watcher) as notifier:
+    with contextlib.ExitStack() as event_files, _running_notifier(work, watcher) as notifier:
         while True:
             about = HolderFile(
                 holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
@@ -98,6 +101,7 @@ def run_work_batch(
                     is_isolated=_isolation_reader(store, batch, work),
                     waits_for_answers=waits_for_answers,
                 )
+            event_files.callback(conducting.publisher.close)
             _remove_leftover_trees(store, batch, work, conducting.conductor)
             try:
                 conducting.run()
@@ -106,7 +110,7 @@ def run_work_batch(
                 estimator.save_durations()
             _remove_leftover_trees(store, batch, work, conducting.conductor)
             if crew.exit_status or not conducting.has_unseen_requests:
-                return WorkRunOutcome(crew.exit_status, conducting.attempts)
+                return WorkRunOutcome(crew.exit_status, conducting.attempts, time.monotonic())
 
 
 def _remove_leftover_trees(store: StoreDir, batch: BatchDir, work: Work, conductor: Conductor) -> None:
@@ -137,7 +141,7 @@ def _running_notifier(work: Work, watcher: CommandWatcher | None) -> Iterator[No
     try:
         yield notifier
     finally:
-        notifier.close()
+        notifier.close((lambda _: None) if watcher is None else watcher.on_note)
         # A command may deliver an event in a process that it leaves behind.
         end_marked(HOLDER_VARIABLE, mark, min(work.notify.timeout_seconds, NOTIFY_LEFTOVER_SECONDS_MAX))
         if watcher is not None:

@@ -1,9 +1,11 @@
-"""Fields of events about limits: closed pools, costs and met caps."""
+"""Fields of events about limits and waits: closed pools, costs, met caps and delays before retries."""
 
 from __future__ import annotations
 
 from codebatch.model.work import event as events
+from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.events import AttemptOutcome
 
 
 def closed_pool_fields(conductor: Conductor) -> tuple[events.ClosedPool, ...]:
@@ -23,6 +25,16 @@ def cost_fields(conductor: Conductor) -> dict[str, object]:
         events.CapReached(scope=cap.scope, cap=cap.name, limit=cap.limit, used=cap.used) for cap in conductor.met_caps()
     )
     return {"cost": conductor.cost, "cost_unit": conductor.agenda.limits.cost_unit, "caps": caps}
+
+
+def wait_fields(conductor: Conductor, conclusion: AttemptOutcome) -> dict[str, object]:
+    """Return the event fields with the time that a failed command waits before its next try."""
+    item = conclusion.item
+    if conductor.last_outcome(item) is not conclusion or conductor.state(item) is not CommandState.WAITING:
+        return {}
+    if until_ns := conductor.until_ns(item):
+        return {"until": events.instant_ms(until_ns), "pools": tuple(conductor.agenda.policies[item].pools)}
+    return {"wait_seconds": round(conductor.wait_seconds(item), 3)}
 
 
 def pool_delays(conductor: Conductor, now_ns: int) -> dict[int, float]:

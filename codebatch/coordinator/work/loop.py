@@ -143,12 +143,11 @@ class WorkCoordinator:
                 agenda, concluded=concluded, epochs=leased.epoch_by_item, foreign=leased.live_items,
                 requests=requests, live_questions=self._inbox.read(),
             )  # fmt: skip
-            self._publisher = EventPublisher(
+            self.publisher = EventPublisher(
                 batch, work, self.conductor, self.attempts.places, self.epoch, concluded=concluded, requests=requests,
                 leases=leased.leases, question_of=self._inbox.question, wall_ns=wall_ns, running_ns=now_ns,
                 estimator=estimator, notifier=notifier,
             )  # fmt: skip
-            opened.callback(self._publisher.close)
             self._open_resources = opened.pop_all()
         self._workers: dict[WorkerId, WorkerHandle] = {}
         self._events: deque[CommandEvent] = deque()
@@ -176,10 +175,10 @@ class WorkCoordinator:
                 self._backend.end()
         except (CodebatchError, OSError) as error:
             why = error.strerror or str(error) if isinstance(error, OSError) else error.message
-            self._publisher.end(None, why)
+            self.publisher.end(None, why)
             raise
         failure = self._final_error()
-        self._publisher.end(self._end_action, "" if failure is None else failure.message)
+        self.publisher.end(self._end_action, "" if failure is None else failure.message)
         self._journal.write_event(journal.Ended(reason=type(self._end_action).__name__.lower()))
         if failure is not None:
             raise failure
@@ -208,7 +207,7 @@ class WorkCoordinator:
         return len(self._requests.read()) > self.conductor.handled_request_count
 
     def close(self) -> None:
-        """Release the lease of the batch."""
+        """Release the lease of the batch. The publisher stays open, for events about the last notifications."""
         # If a file cannot be removed now, the next coordinator removes it.
         with self._open_resources, contextlib.suppress(OSError, StoreError):
             leftovers = BatchLeftovers(self._batch.files, self._batch.root)
@@ -247,9 +246,9 @@ class WorkCoordinator:
         if self.conductor.adopted_items and self._turns_since_check >= _TURNS_PER_CHECK and self._end_action is None:
             self._turns_since_check = 0
             self._check_adopted_workers()
-        self._publisher.on_turn_end()
+        self.publisher.on_turn_end()
         if self._watcher is not None:
-            self._watcher.on_turn_end(self._publisher.eta)
+            self._watcher.on_turn_end(self.publisher.eta)
 
     def _handle_backend_event(self, event: CommandBackendEvent) -> None:
         match event:
@@ -258,7 +257,7 @@ class WorkCoordinator:
             case WorkerExited():
                 self._handle_exit(event)
             case DrainRequest(reason):
-                self._publisher.record_drain(reason)
+                self.publisher.record_drain(reason)
                 self._journal.write_event(journal.Drained(reason=reason))
                 self._handle_event(DrainRequested())
                 self._handle_event(SignalReceived(reason, ends=False))
@@ -319,7 +318,7 @@ class WorkCoordinator:
             event = self._events[0]
             for action in self.conductor.handle(event):
                 self._execute_action(action)
-            self._publisher.on_event_handled(event)
+            self.publisher.on_event_handled(event)
             if self._watcher is not None:
                 self._watcher.on_event_handled(event)
             self._events.popleft()
@@ -335,9 +334,9 @@ class WorkCoordinator:
                 self._backend.send(
                     action.worker, make_assign(self.conductor, action, self.attempts.places, self._is_isolated)
                 )
-                self._publisher.record_assignment(action, self._workers[action.worker])
+                self.publisher.record_assignment(action, self._workers[action.worker])
             case CommandAdvanced(start):
-                self._publisher.record_assignment(start, self._workers[start.worker])
+                self.publisher.record_assignment(start, self._workers[start.worker])
             case RecallQueued() | TerminateCommand() | DeliverAnswer() | RetireWorker():
                 self._backend.send(action.worker, action_message(action))
             case CommitInterrupted():
@@ -376,7 +375,7 @@ class WorkCoordinator:
                 self._handle_idle_worker(worker, LeaseRefused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
                 ended = self.attempts.record_reported(commit)
-                self._publisher.record_use(ended, used)
+                self.publisher.record_use(ended, used)
                 for one in ended:
                     while one.item != self.conductor.running_item(worker) and self._advance_worker(worker):
                         pass

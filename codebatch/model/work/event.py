@@ -89,7 +89,8 @@ class TaskEvent(BatchEvent, frozen=True, kw_only=True, tag="BATCH_TASK"):
 class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
     """A process started the batch for the first time.
 
-    `requests` counts the requests that were made before.
+    `requests` counts the requests that were made before. If `notifies` is set, each notification is recorded by an
+    event BATCH_NOTIFIED.
     """
 
     source: str
@@ -100,6 +101,7 @@ class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
     task_ids: tuple[str, ...]
     edges: dict[str, int]
     requests: int = 0
+    notifies: bool | UnsetType = UNSET
 
 
 class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
@@ -110,13 +112,14 @@ class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
     - `request`: the batch had ended, and a request opened tasks again.
 
     `reopened` lists the tasks that requests have opened since the batch stopped. `adopted` lists the tasks that are
-    still running in workers of the earlier process.
+    still running in workers of the earlier process. `requests` and `notifies` are as in BatchStarted.
     """
 
     after: Literal["kill", "drain", "request"]
     reopened: tuple[str, ...]
     adopted: tuple[str, ...]
     requests: int = 0
+    notifies: bool | UnsetType = UNSET
 
 
 class TaskQueued(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_QUEUED"):
@@ -373,6 +376,19 @@ class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
     error: str = ""
 
 
+class BatchNotified(BatchEvent, frozen=True, kw_only=True, tag="BATCH_NOTIFIED"):
+    """A notification was delivered or, if `problem` is not empty, given up after a number of `tries`.
+
+    `notified` and `notified_cursor` are the name and the cursor of the event that it reports. Unlike all other events,
+    this event can follow the end of the batch.
+    """
+
+    notified: str
+    notified_cursor: str
+    tries: int
+    problem: str = ""
+
+
 class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
     """Base of the last event of a batch. `task_count` is the number of its tasks.
 
@@ -426,6 +442,7 @@ AnyEvent = (
     | BatchStopped
     | BatchProgress
     | BatchDrained
+    | BatchNotified
     | BatchCompleted
     | BatchPartial
     | BatchFailed

@@ -52,7 +52,8 @@ class PreviousEvents:
         with contextlib.suppress(StoreError, OSError):
             events_ = EventReader(batch.files, batch.root).read()
         for event in events_:
-            if event.place.epoch < epoch:
+            # A notification can be recorded long after the end of the batch.
+            if event.place.epoch < epoch and not isinstance(event, events.BatchNotified):
                 self.last = event
                 at_ns = events.instant_ns(event.at)
                 self._run_spans[event.place.epoch] = self._run_spans.get(event.place.epoch, (at_ns, at_ns))[0], at_ns

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -27,12 +27,13 @@ from codebatch.model.work.event import (
 )
 from codebatch.store import layout
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.files.files import FileAppender, StoreFiles
+from codebatch.system.files.files import FileAppender, FileLock, StoreFiles
 
 PIECE_BYTES = 1 << 20
 PENDING_BYTES_MAX = 64 * 1024 * 1024
 _END_BYTES = 1 << 18
-_PROGRESS_START = b'{"event":"BATCH_PROGRESS"'
+_LINE_START = '{"event":"%s"'
+_PROGRESS_START = (_LINE_START % "BATCH_PROGRESS").encode()
 
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
@@ -41,10 +42,13 @@ class EventWriter:
     """The event stream of one coordinator. Events that cannot be written are buffered and written later.
 
     If the buffer exceeds PENDING_BYTES_MAX, the oldest events are dropped. The last event always stays, because it
-    reports how the batch ended.
+    reports how the batch ended. With `locks`, the file is locked until `close`, while this process delivers
+    notifications of its events.
     """
 
-    def __init__(self, files: StoreFiles, batch_root: Path, epoch: int) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path, epoch: int, *, locks: bool = False) -> None:
+        self._locks = locks
+        self._lock: FileLock | None = None
         self._files = files
         self._path = batch_root / layout.EVENTS / layout.events_name(epoch)
         self._appender: FileAppender | None = None
@@ -73,6 +77,7 @@ class EventWriter:
                 self.close()
             if self._appender is None:
                 self._appender = self._files.open_append(self._path)
+                self._lock = self._files.try_lock(self._path, create=False) if self._locks else None
             self._appender.append(b"".join(self._pending))
             self._pending.clear()
             self._pending_bytes = 0
@@ -89,12 +94,21 @@ class EventWriter:
         if self._appender is not None:
             self._appender.close()
             self._appender = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
 
 class EventReader:
-    """A reader of the events of a work batch, in order. Each call of `read` continues after the previous one."""
+    """A reader of the events of a work batch, in order. Each call of `read` continues after the previous one.
 
-    def __init__(self, files: FileReader, batch_root: Path, since: EventCursor = FIRST_CURSOR) -> None:
+    If `names` is not empty, only events with these names are read.
+    """
+
+    def __init__(
+        self, files: FileReader, batch_root: Path, since: EventCursor = FIRST_CURSOR, names: Collection[str] = ()
+    ) -> None:
+        self._starts = tuple((_LINE_START % name).encode() for name in names) or b""
         self._files = files
         self._directory = batch_root / layout.EVENTS
         self._since = since
@@ -158,7 +172,7 @@ class EventReader:
                     place += len(piece)
                     *complete, incomplete_line = (incomplete_line + piece).split(b"\n")
                     self._places[epoch] = place - len(incomplete_line)
-                    self._lines.extend((line + b"\n", epoch) for line in complete)
+                    self._lines.extend((line + b"\n", epoch) for line in complete if line.startswith(self._starts))
                     yield epoch
 
 

@@ -31,6 +31,7 @@ from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir, check_kind, iter_batches
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
+from codebatch.store.work.notifications import NotificationHistory, read_notifications
 from codebatch.store.work.trees import BatchTrees, TreeName
 from codebatch.system.clock import wall_ns
 from codebatch.work.limit_texts import cap_text, raise_hint
@@ -77,6 +78,11 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         past = max(0.0, (wall_ns() - instant_ns(progress.at)) / 1e9)
         low, middle, high = (max(0.0, round(estimate - past, 1)) for estimate in progress.eta_seconds)
         return Eta((low, middle, high), progress.without_estimate)
+
+    @property
+    def notifications(self) -> NotificationHistory:
+        """The notifications that failed, or that a killed process owes."""
+        return read_notifications(self.batch, self.standing.work.notify)
 
     @property
     def unapplied(self) -> UnappliedChanges:

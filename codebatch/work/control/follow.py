@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from codebatch.errors import InvalidInput, UnknownCursor
-from codebatch.model.work.event import FIRST_CURSOR, AnyEvent, BatchDrained, BatchEnded, EventCursor, parse_cursor
+from codebatch.model.work.event import (
+    FIRST_CURSOR,
+    AnyEvent,
+    BatchDrained,
+    BatchEnded,
+    BatchNotified,
+    EventCursor,
+    parse_cursor,
+)
 from codebatch.operations.runs.events import AnalysisFollower, BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, check_batch_exists, is_work
@@ -102,7 +110,7 @@ def iter_followed_events(
         yield from events
         now = time.monotonic()
         last_event_at = now if events else last_event_at
-        last = events[-1] if events else last
+        last = next((event for event in reversed(events) if not isinstance(event, BatchNotified)), last)
         if (events and isinstance(last, BatchEnded | BatchDrained)) or now >= next_look:
             activity = followed.read_activity(closely=now - last_event_at > _SILENCE_SECONDS_MAX)
             next_look = now + max(ACTIVITY_CHECK_SECONDS, _READING_TIME_SHARE * (time.monotonic() - now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import iter_batches
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.work.notifications import failed_notifications_text, read_notifications
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import CommandDefinitions, read_work
 from codebatch.work.control.batch_selection import select_batch
@@ -113,6 +115,21 @@ def read_active_tasks(store: StoreDir, identity: ListIdentity) -> dict[CommandId
             if task.holder is not None or is_queued:
                 active.setdefault(task.id, batch.id)
     return active
+
+
+def undelivered_text(store: StoreDir, identity: ListIdentity) -> str:
+    """Return a text about notifications of the latest batch of a list that were not delivered, or an empty text."""
+    for batch in iter_batches(store, kind="work"):
+        with contextlib.suppress(BatchRemoved, StoreCorrupt):
+            if batch.about.sources == (identity.root,) and _is_same_list(
+                list_identity(work := read_work(batch)), identity
+            ):
+                history = read_notifications(batch, work.notify)
+                if history.recent:
+                    return f"batch {batch.id}: {failed_notifications_text(history.recent)}"
+                owed = f"batch {batch.id} owes notifications; to deliver them: codebatch resume --batch {batch.id}"
+                return owed if history.is_pending else ""
+    return ""
 
 
 def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:

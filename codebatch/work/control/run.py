@@ -27,13 +27,14 @@ from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.work.notifications import NotificationHistory, failed_notifications_text
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import FileLock
 from codebatch.system.files.os_errors import fix_hint, is_write_refusal
 from codebatch.system.processes.garbage_collector import collector_paused
 from codebatch.work.control.batches import WorkBatch, load_work_batch
-from codebatch.work.control.history import add_previous_tasks, read_active_tasks, read_previous_tasks
+from codebatch.work.control.history import add_previous_tasks, read_active_tasks, read_previous_tasks, undelivered_text
 from codebatch.work.control.list_changes import NO_CHANGES, ListChanges, reload_list, warn_about_changes
 from codebatch.work.control.listener import ListenerAdapter, WorkListener
 from codebatch.work.control.orphaned_commands import find_orphaned_commands
@@ -140,6 +141,8 @@ def make_batch(
             _refuse_active_tasks(store, listed)
         for text in find_orphaned_commands(store, listed.work.root):
             listener.note(text)
+        if listed.work.notify is not None and (text := undelivered_text(store, listed.identity)):
+            listener.warn(text)
         work = record_tree_base(store, listed, _with_done_tasks(store, listed), listener.note)
         with collector_paused():
             batch = make_work_batch(store, listed.commands, work, at_ns=wall_ns())
@@ -223,8 +226,11 @@ def resume_work(
     if not is_trusted:
         check_trusted(store, batch)
     refuse_running(work_batch)
+    notifications = _warn_about_notifications(work_batch, listener)
     if work_batch.standing.state is BatchState.COMPLETED and not is_forced:
         changes = reload_list(work_batch, listener) if reloads else warn_about_changes(work_batch, listener)
+        if notifications.is_pending:
+            return replace(run_to_completion(store, batch, listener), changes=changes)
         status = work_batch.standing
         return WorkRunResult(store=store, batch=batch, standing=status, seconds=0.0, signal_status=0, changes=changes)
     states = [*_RERUN_STATES, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
@@ -256,6 +262,14 @@ def resume_work(
         return replace(_run_coordinator(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
+def _warn_about_notifications(work_batch: WorkBatch, listener: WorkListener) -> NotificationHistory:
+    """Warn about notifications of the last run that failed. Return all notifications of the batch."""
+    notifications = work_batch.notifications
+    if notifications.recent:
+        listener.warn(failed_notifications_text(notifications.recent))
+    return notifications
+
+
 def _is_rerun_unnamed(command: CommandStatus) -> bool:
     """Return whether `resume` reruns a task that the user does not name.
 
@@ -276,6 +290,7 @@ def continue_batch(
         check_trusted(store, batch)
     work_batch = load_work_batch(store, batch)
     refuse_running(work_batch)
+    _warn_about_notifications(work_batch, listener)
     with store.writing() as lock:
         _, changes = _compare_with_list(work_batch, listener, reloads=reloads)
         return replace(_run_coordinator(store, batch, listener, lock, lambda: None), changes=changes)
@@ -336,7 +351,7 @@ def _run_coordinator(
         message = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} stopped: {error.strerror}"
         hint = f"{fix_hint(cause)}, then resume with: codebatch resume --batch {batch.id}"
         raise StoreUnwritable(message, hint=hint) from error
-    seconds = time.monotonic() - began
+    seconds = conducted.ended_at - began
     batch_status = read_work_status(store, batch, conducted.attempts)
     status = conducted.exit_status
     return WorkRunResult(store=store, batch=batch, standing=batch_status, seconds=seconds, signal_status=status)

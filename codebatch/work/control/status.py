@@ -20,6 +20,7 @@ from codebatch.query.status.unrecorded_work import UnrecordedRow, make_unrecorde
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
+from codebatch.store.work.notifications import NotificationHistory
 from codebatch.system.processes.processes import signal_name
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.list_changes import ListChanges
@@ -46,6 +47,7 @@ _STOP_CAUSE_TEXTS = {
 }
 NOTHING_TO_DO_REASONS = ("unneeded", "when")
 """Reasons of a task that is done because there was nothing to do. A task that failed can have the reason `when` too."""
+FAILED_NOTIFICATIONS_MAX = 10
 _LINE_CHARACTERS_MAX = 80
 _UNSUCCESSFUL_STATES = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
 
@@ -112,6 +114,28 @@ class MetCapRow(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class FailedNotificationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification that was given up after a number of `tries`. `at` is the time of the last try."""
+
+    event: str
+    cursor: str
+    at: str
+    tries: int
+    problem: str
+
+
+class NotificationRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The notifications that were not delivered.
+
+    - `failed_count`, `failed`: those that were given up, and the last of them, at most FAILED_NOTIFICATIONS_MAX.
+    - `owed_count`: those that a killed process owes. `codebatch resume` delivers them.
+    """
+
+    failed_count: int
+    failed: tuple[FailedNotificationRow, ...]
+    owed_count: int
+
+
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a batch of a task list.
 
@@ -131,6 +155,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
       stopped or hangs. Otherwise null; also null if it runs on another host, where this cannot be known.
     - `workers`: the processes that run commands.
     - `unapplied`: the changes of isolated tasks that `codebatch apply` has not written.
+    - `notifications`: the notifications that were not delivered.
     - `list_changes`: how the task list differed from the batch when the batch was resumed, before any `--reload`. It is
       null if there were no differences.
     """
@@ -160,6 +185,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     workers: tuple[HolderRow, ...]
     tasks: tuple[WorkTaskRow, ...]
     unapplied: UnappliedChanges
+    notifications: NotificationRows
     list_changes: ListChanges | None
 
 
@@ -209,7 +235,25 @@ def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) 
         workers=tuple(map(holder_row, status.workers)),
         tasks=tuple(_task_rows(work_batch)),
         unapplied=work_batch.unapplied,
+        notifications=_notification_rows(work_batch.notifications),
         list_changes=None if changes is None or changes.is_nothing else changes,
+    )
+
+
+def _notification_rows(history: NotificationHistory) -> NotificationRows:
+    return NotificationRows(
+        failed_count=len(history.failed),
+        failed=tuple(
+            FailedNotificationRow(
+                event=record.notified,
+                cursor=record.notified_cursor,
+                at=record.at,
+                tries=record.tries,
+                problem=record.problem,
+            )
+            for record in history.failed[-FAILED_NOTIFICATIONS_MAX:]
+        ),
+        owed_count=len(history.owed) + history.lacks_end,
     )
 
 

@@ -21,7 +21,7 @@ from codebatch.work.definition.tables import TABLE_TYPES, TableKind
 ID_HINT = (
     "ids consist of letters, digits, '.', '_' and '-', start with a letter or digit and have at most 100 characters"
 )
-_INNER_TABLE_KINDS: dict[str, TableKind] = {"each": "each", "infer": "infer", "trees": "trees"}
+_INNER_TABLE_KINDS: dict[str, TableKind] = {"each": "each", "infer": "infer", "notify": "notify", "trees": "trees"}
 _PATTERN_KEYS = ("files", "inputs", "outputs")
 _KEYS_OF_OTHER_PROGRAMS = {
     "depends_on": "needs",

@@ -281,9 +281,15 @@ class TreesTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[notify]`: a command that receives events as JSON on its standard input."""
 
-    command: Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
-    events: tuple[EventName, ...] = NOTIFIED_EVENTS_DEFAULT
-    timeout_seconds: Annotated[float, Meta(gt=0, le=SECONDS_MAX)] = NOTIFY_SECONDS
+    command: Annotated[
+        Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)],
+        Meta(description="a command, as text or a list"),
+    ]
+    events: Annotated[
+        tuple[EventName, ...],
+        Meta(description=f"a list of names of events: {', '.join(typing.get_args(EventName))}"),
+    ] = NOTIFIED_EVENTS_DEFAULT
+    timeout_seconds: PositiveSeconds = NOTIFY_SECONDS
 
 
 class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -338,12 +344,13 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
     tasks: dict[str, TaskTable] = msgspec.field(default_factory=dict)
 
 
-TableKind = Literal["settings", "defaults", "task", "each", "infer", "trees"]
+TableKind = Literal["settings", "defaults", "task", "each", "infer", "notify", "trees"]
 TABLE_TYPES: dict[TableKind, type[msgspec.Struct]] = {
     "settings": SettingsTable,
     "defaults": TaskDefaults,
     "task": TaskTable,
     "each": EachTable,
     "infer": InferTable,
+    "notify": NotifyTable,
     "trees": TreesTable,
 }
