@@ -85,7 +85,7 @@ def test_ctrl_c_ends_the_run_with_130_and_the_next_run_completes(
     _, alive = psutil.wait_procs(children.values(), timeout=10)
     assert alive == [], "a worker outlived its coordinator"
     if process.returncode == 130 and has_journal_event("spawned")(store) and stdout:
-        assert "resume with: codebatch run --batch" in ended.notes
+        assert "resume with: codebatch resume --batch" in ended.notes
     whole = codebatch("run", "many", "--json").json
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
 
@@ -128,7 +128,7 @@ def test_killed_run_is_stalled_and_the_next_run_takes_over_immediately(
     if status.json["status"] == "RUNNING":
         assert status.json["stalled"]
         assert status.json["holders"] == []
-        assert "resume with: codebatch run --batch" in status.notes
+        assert "resume with: codebatch resume --batch" in status.notes
     whole = codebatch("run", "many", "--json").json
     assert whole["action"] in ("resumed", "up to date")
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)

@@ -179,7 +179,7 @@ def test_every_query_of_an_unfinished_batch_is_an_error(unfinished: Store) -> No
         (
             Completeness(planned=4, done=1, files=2, files_done=1),
             "1 of 2 files done, batch {} has 25.0% of the data that this query needs (1 of 4 results)",
-            "resume it with: codebatch run --batch {}",
+            "resume it with: codebatch resume --batch {}",
         ),
         (
             Completeness(planned=4, done=4, failed=1),

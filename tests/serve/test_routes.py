@@ -64,6 +64,7 @@ def test_status_of_a_task_list_is_that_of_the_command_without_tasks(client: Clie
     check_live_schema("live-batch", body)
     status = answer_of(live_store, "status", "--batch", live_store.work)
     assert len(status.pop("tasks")) == 8
+    assert status.pop("older_batch") is None
     assert body["status"] == {**status, "tasks": []}
     assert (body["kind"], body["resume"]) == ("work", f"codebatch resume --batch {live_store.work}")
 

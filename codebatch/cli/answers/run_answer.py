@@ -119,7 +119,7 @@ def answer_run(context: CommandContext, result: RunResult) -> int:
     if result.headline.history_note:
         context.note(result.headline.history_note)
     if result.executed.signal_status:
-        context.note(f"stopped; resume with: codebatch run --batch {batch.id}")
+        context.note(f"stopped; resume with: codebatch resume --batch {batch.id}")
         return result.executed.signal_status
     if result.shortfall is not None:
         raise result.shortfall

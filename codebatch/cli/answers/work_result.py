@@ -7,6 +7,8 @@ import signal
 from collections.abc import Collection
 from pathlib import Path
 
+from msgspec import UNSET, UnsetType
+
 from codebatch.cli.answers.work_status import answer_work_status, end_line
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import NothingLeft
@@ -14,13 +16,20 @@ from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batch_directory import open_batch
 from codebatch.work.control.batches import WorkBatch, load_work_batch
+from codebatch.work.control.history import OlderBatch
 from codebatch.work.control.run import WorkRunResult
 from codebatch.work.control.status import failure_reason_text
 
 
-def answer_work_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
+def answer_work_run(
+    context: CommandContext,
+    result: WorkRunResult,
+    name: str | None = None,
+    older: OlderBatch | UnsetType | None = UNSET,
+) -> int:
     """Print the result of a run. Return the exit status, or raise the error for tasks that are not done."""
-    answer_work_status(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
+    lines = [end_line(result, result.seconds)]
+    answer_work_status(context, result, lines, name=name, changes=result.changes, older=older)
     if (unapplied := result.unapplied).tasks:
         context.note(f"{unapplied.text} not applied; next: codebatch changes --batch {result.batch.id}")
     report_unrecorded(context, result)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from msgspec import UNSET, UnsetType
+
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.tables import table_lines
@@ -12,11 +14,14 @@ from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.event import instant_ns
 from codebatch.scheduling.lifecycle import CommandState
+from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.store.batches.holders import HolderFile
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.notifications import failed_notifications_text
 from codebatch.work.control.batch_selection import list_directory_text
 from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
 from codebatch.work.control.cancel import process_end_hint
+from codebatch.work.control.history import OlderBatch, find_older_batch
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.status import NOTHING_TO_DO_REASONS, iter_task_explanations, make_work_status
 from codebatch.work.limit_texts import cap_text, clock_time, closed_pool_texts, silence_text
@@ -39,18 +44,30 @@ def answer_work_status(
     lines: Iterable[str],
     name: str | None = None,
     changes: ListChanges | None = None,
+    older: OlderBatch | UnsetType | None = UNSET,
 ) -> None:
     """Print a batch of commands: its status as JSON, or the given lines.
 
     `name` is as in `CommandContext.print`.
     """
     context.batches.append(work_batch.batch)
-    context.print(make_work_status(work_batch, changes) if context.as_json else None, lines, name=name)
+    context.print(make_work_status(work_batch, changes, older) if context.as_json else None, lines, name=name)
+
+
+def report_older_batch(context: CommandContext, store: StoreDir, batch: BatchDir) -> OlderBatch | UnsetType | None:
+    """Report and return an older batch with tasks that are not done. Return UNSET for an analysis."""
+    if not is_work(batch):
+        return UNSET
+    older = find_older_batch(store, batch)
+    if older is not None:
+        context.report(older.text)
+    return older
 
 
 def answer_work_summary(context: CommandContext, work_batch: WorkBatch) -> None:
     """Print the status of a batch of commands."""
-    answer_work_status(context, work_batch, status_lines(work_batch), name="work-status")
+    older = report_older_batch(context, work_batch.store, work_batch.batch)
+    answer_work_status(context, work_batch, status_lines(work_batch), name="work-status", older=older)
     unreadable = work_batch.standing.unreadable
     for id_ in unreadable[:TASKS_NAMED_MAX]:
         context.report(
@@ -121,7 +138,7 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
             *(() if status.cost is None else ("-" if command.cost is None else f"{command.cost:g}",)),
             why or "-",
         )
-        for command, why in iter_task_explanations(work_batch, work_batch.unrecorded)
+        for command, why in iter_task_explanations(work_batch, work_batch.unrecorded, frozenset(unapplied.unchanged))
     )
     yield from table_lines(cells, columns)
     yield f"Summary: {status_summary(work_batch)}"
@@ -145,6 +162,8 @@ def status_summary(work_batch: WorkBatch) -> str:
     )
     if unneeded:
         other_states.insert(0, f"{unneeded:,} of them with nothing to do")
+    if unchanged := work_batch.unapplied.unchanged:
+        other_states.insert(0, f"{len(unchanged):,} of them changed nothing")
     unit = work_batch.standing.work.limits_or_none.cost_unit
     cost = [] if work_batch.standing.cost is None else [f"cost {work_batch.standing.cost:g} {unit}".rstrip()]
     caps = [cap_text(cap, unit) for cap in work_batch.standing.caps]

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.cli.answers.work_status import report_older_batch
 from codebatch.cli.changes.batch_changes import changed_tasks_argument, open_changed_batch
 from codebatch.cli.changes.branch import make_branch_options, print_branch
 from codebatch.cli.changes.shown_changes import no_changes_text, report_lost
@@ -20,7 +21,9 @@ from codebatch.model.entry import PathMembers, display_path, path_fields
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.changes.application import AppliedChanges, ApplyOptions, apply_changes
 from codebatch.operations.changes.checks import FileOutcome, FileState
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.status.unrecorded_work import UnrecordedRow
+from codebatch.work.control.history import OlderBatch
 
 _WRITTEN_SHOWN_MAX = 20
 
@@ -46,6 +49,7 @@ class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `written`, `applied`, `left_out`, `refused`: the numbers of files in these states.
     - `files`: one row for each file, sorted by path.
     - `unrecorded`: work of tasks that their changes do not record. It is only in the trees of these tasks.
+    - `older_batch`: an older batch of the task list with tasks that are not done, or null. Missing for an analysis.
     """
 
     batch_id: str
@@ -58,6 +62,7 @@ class ApplyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     files: tuple[ApplyRow, ...]
     unrecorded: tuple[UnrecordedRow, ...]
+    older_batch: OlderBatch | UnsetType | None = UNSET
 
 
 @command()
@@ -154,7 +159,7 @@ def apply(
         context.note(f"{'checking files in' if is_dry else 'writing to'} {display_path(place)}")
 
     applied = apply_changes(question, options, report_root)
-    answer = _make_answer(question.batch.id, applied, options)
+    answer = _make_answer(context, question, applied, options)
     gated = sum(outcome.is_gated for outcome in applied.outcomes)
     context.print(
         answer, _apply_lines(applied, answer, gated), if_none="" if applied.outcomes else no_changes_text(question)
@@ -189,10 +194,12 @@ def _undo_command(batch_id: str, options: ApplyOptions) -> str:
     return shlex.join([*words, *options.tasks])
 
 
-def _make_answer(batch_id: str, applied: AppliedChanges, options: ApplyOptions) -> ApplyAnswer:
+def _make_answer(
+    context: CommandContext, question: BatchQuery, applied: AppliedChanges, options: ApplyOptions
+) -> ApplyAnswer:
     counts = Counter(outcome.state for outcome in applied.outcomes)
     return ApplyAnswer(
-        batch_id=batch_id,
+        batch_id=question.batch.id,
         root=display_path(applied.root),
         dry_run=options.is_dry,
         reverse=options.is_reversed,
@@ -202,6 +209,7 @@ def _make_answer(batch_id: str, applied: AppliedChanges, options: ApplyOptions) 
         refused=counts["refused"],
         files=tuple(map(_apply_row, applied.outcomes)),
         unrecorded=() if options.is_reversed else applied.lost,
+        older_batch=report_older_batch(context, question.store, question.batch),
     )
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from codebatch.cli.answers.work_status import report_older_batch
 from codebatch.cli.changes.shown_changes import no_changes_text, report_lost
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import BatchIncomplete, InvalidInput
@@ -18,6 +20,7 @@ from codebatch.operations.changes.branch import BranchCommit, NewBranch
 from codebatch.operations.changes.branch_application import BranchOptions, apply_to_branch, parse_commit_split
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.status.unrecorded_work import UnrecordedRow
+from codebatch.work.control.history import OlderBatch
 from codebatch.work.definition.selection import abbreviated_ids
 
 
@@ -40,6 +43,7 @@ class BranchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `left_out`: the tasks without a commit, because a change was refused.
     - `gated`: the changes that gates refuse, and that are therefore left out.
     - `unrecorded`: work of tasks that their changes do not record. It is only in the trees of these tasks.
+    - `older_batch`: an older batch of the task list with tasks that are not done, or null. Missing for an analysis.
     """
 
     batch_id: str
@@ -54,6 +58,7 @@ class BranchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...]
     gated: tuple[RefusedChangeRow, ...]
     unrecorded: tuple[UnrecordedRow, ...]
+    older_batch: OlderBatch | UnsetType | None = UNSET
 
 
 def make_branch_options(
@@ -101,6 +106,7 @@ def print_branch(context: CommandContext, question: BatchQuery, options: ApplyOp
         refused=tuple(_refused_row(path, task, reason) for path, task, reason in made.refused),
         left_out=made.left_out,
         unrecorded=tuple(chosen.changes.lost),
+        older_batch=report_older_batch(context, question.store, question.batch),
         gated=tuple(_refused_row(each.change.path, each.task, gated_reason(each)) for each in chosen.gated),
     )
     context.print(

@@ -9,6 +9,7 @@ from functools import partial
 import msgspec
 
 from codebatch.cli.answers.work_result import report_unrecorded
+from codebatch.cli.answers.work_status import report_older_batch
 from codebatch.cli.framework.answer_printing import emit_formatted, emit_rows
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import BatchIncomplete
@@ -23,11 +24,13 @@ from codebatch.operations.changes.tree_gates import refuse_tree_changes
 from codebatch.operations.changes.work_changes import read_work_changes
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.filters.paths import PathPatterns
+from codebatch.query.status.unapplied_changes import read_unapplied_changes
 from codebatch.query.status.unrecorded_work import UnrecordedRow, has_unknown_changes
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batch_directory import is_work
 from codebatch.work.control.batches import load_work_batch
+from codebatch.work.definition.selection import abbreviated_ids
 
 _NO_CHANGES = "no changes"
 _IGNORED_NAMED_MAX = 5
@@ -40,6 +43,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
     - `states`: the state of each task of a task list. Empty for an analysis.
     - `changes`: the changes of a task list that a patch can have.
     - `unrecorded`: what the change sets of a task list do not record.
+    - `unchanged`: the tasks of a task list that are done and changed nothing.
     - `answer`: the answer of an analysis. `status`: the state of a task list. The other one is None.
     """
 
@@ -49,6 +53,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
     states: Mapping[str, CommandState] = {}
     changes: BatchChanges | None = None
     unrecorded: list[UnrecordedRow] = []
+    unchanged: list[str] = []
     answer: Answer[list[ProposedChange]] | None = None
     status: WorkBatchStatus | None = None
 
@@ -88,6 +93,11 @@ def find_shown_changes(
         states={task.task: task.state for task in chosen.tasks if task.changes},
         changes=chosen if tasks else chosen.only_done(),
         unrecorded=chosen.unrecorded,
+        unchanged=[
+            id_
+            for id_ in read_unapplied_changes(question.store, question.batch, status).unchanged
+            if not tasks or id_ in tasks
+        ],
         status=status,
     )
 
@@ -110,9 +120,13 @@ def print_rows(
         "paths": (),
         "records": rows,
         "unrecorded": shown.unrecorded,
+        "unchanged": shown.unchanged,
+        "older_batch": report_older_batch(context, shown.question.store, batch),
     }
     if_none = "" if rows or shown.unrecorded else no_changes_text(shown.question)
     context.print(document, lines, if_none=if_none, name=name)
+    if shown.unchanged:
+        context.note(f"done, changed nothing: {abbreviated_ids(shown.unchanged)}")
     if shown.has_unfinished:
         context.note("changes of tasks that are not DONE are not applied")
     return _unrecorded_status(context, shown)
@@ -126,6 +140,7 @@ def print_patch(context: CommandContext, shown: ShownChanges, proposed: Sequence
         return emit_formatted(context, shown.answer, write, if_none="" if proposed else _NO_CHANGES)
     context.display.erase_for_output()
     write()
+    report_older_batch(context, shown.question.store, shown.question.batch)
     if not proposed:
         context.note(no_changes_text(shown.question))
     return _unrecorded_status(context, shown)

@@ -251,7 +251,7 @@ def _iter_incomplete_reasons(store: StoreDir, batch: BatchDir, completeness: Com
         counts = f"({completeness.done:,} of {completeness.planned:,} results)"
         reason = f"batch {batch.id} is {completeness.percent}% done {counts}"
         reasons = ", ".join(filter(None, (completeness.progress, reason)))
-        yield f"{reasons}; resume it with: codebatch run --batch {batch.id}"
+        yield f"{reasons}; resume it with: codebatch resume --batch {batch.id}"
     if completeness.failed:
         counts = f"{completeness.failed:,} of {completeness.planned:,} results of batch {batch.id} failed"
         yield f"{counts} ({', '.join(completeness.failed_tasks)}); see: codebatch errors --batch {batch.id}"

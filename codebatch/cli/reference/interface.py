@@ -71,6 +71,7 @@ from codebatch.selftests.catalogue import BundleResult, GateExplainAnswer, GateR
 from codebatch.store.results.untrusted import UntrustedKey
 from codebatch.work.control.analysis import WorkAnalysis
 from codebatch.work.control.dry_run import DryRunAnswer
+from codebatch.work.control.history import OlderBatch
 from codebatch.work.control.log_follow import LogLine
 from codebatch.work.control.questions import OpenQuestion
 from codebatch.work.control.status import WorkStatus
@@ -157,8 +158,17 @@ _SEARCH_MEMBERS = (("coverage", SearchCoverage | None), ("not_searched", tuple[D
 `not_searched` lists the files that contain the name and were not parsed completely, so they may have further results.
 """
 
-_UNRECORDED_MEMBER = ("unrecorded", tuple[UnrecordedRow, ...] | UnsetType, UNSET)
-"""A member `unrecorded` of task lists: what tasks made in their trees, and the changes do not have."""
+_TASK_LIST_MEMBERS = (
+    ("unrecorded", tuple[UnrecordedRow, ...] | UnsetType, UNSET),
+    ("unchanged", tuple[str, ...] | UnsetType, UNSET),
+    ("older_batch", OlderBatch | None | UnsetType, UNSET),
+)
+"""Members of task lists.
+
+- `unrecorded`: what tasks made in their trees, and the changes do not have.
+- `unchanged`: the tasks that are done and changed nothing.
+- `older_batch`: an older batch of the list with tasks that are not done, or null.
+"""
 
 
 _Member = tuple[str, object] | tuple[str, object, object]
@@ -213,8 +223,8 @@ ANSWER_TYPES: dict[str, object] = {
     "cancel": WorkStatus | StatusAnswer,
     "callers": _rows_type("callers", list[answers.CallerRow], *_SEARCH_MEMBERS),
     "cat-object": CatObjectAnswer,
-    "changes": _rows_type("changes", list[ChangeRow], _UNRECORDED_MEMBER),
-    "changes-by": _rows_type("changes-by", list[ChangeGroupRow], _UNRECORDED_MEMBER),
+    "changes": _rows_type("changes", list[ChangeRow], *_TASK_LIST_MEMBERS),
+    "changes-by": _rows_type("changes-by", list[ChangeGroupRow], *_TASK_LIST_MEMBERS),
     "check": _scoped_type("check", CheckReport),
     "completion": answers.CompletionAnswer,
     "config-show": dict[str, answers.SettingRow],

@@ -31,4 +31,4 @@ def status(context: CommandContext, batch_reference: str | None) -> None:
     )
 
     if answer_analysis_status(context, store, batch):
-        context.note(f"resume with: codebatch run --batch {batch.id}")
+        context.note(f"resume with: codebatch resume --batch {batch.id}")

@@ -14,7 +14,7 @@ from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_analysis import AnalysisForm, answer_work_analysis
 from codebatch.cli.answers.work_progress import WorkProgressListener
 from codebatch.cli.answers.work_result import answer_work_run, report_all_done
-from codebatch.cli.answers.work_status import answer_work_status
+from codebatch.cli.answers.work_status import answer_work_status, report_older_batch
 from codebatch.cli.framework.commands import option
 from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
@@ -279,4 +279,4 @@ def resume_work(
     )
     if result.standing.state is BatchState.COMPLETED and not result.seconds:
         context.note("all tasks are done; rerun them with --force")
-    return answer_work_run(context, result, name="work-status")
+    return answer_work_run(context, result, name="work-status", older=report_older_batch(context, store, batch))

@@ -201,6 +201,19 @@ class ListOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: dict[str, object] = msgspec.field(default_factory=dict)
 
 
+class LeftOutTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A task that was selected by `--unfinished` and is not in the batch, because it could run twice.
+
+    - `reason`: `active` if another batch runs the task or will run it, `interrupted` if it may not start again, `needs`
+      if it depends on such a task.
+    - `batch`: for `active`, the ID of the other batch.
+    """
+
+    task: CommandId
+    reason: Literal["active", "interrupted", "needs"]
+    batch: str = ""
+
+
 class Work(Document, frozen=True, kw_only=True):
     """The document work.json: the settings and dependencies of a task list.
 
@@ -219,6 +232,7 @@ class Work(Document, frozen=True, kw_only=True):
     - `done_before`: tasks that are in the list but not in the batch, because an earlier batch has done them. Each task
       is mapped to the digest of its definition in that batch (work/definition/definitions.py).
     - `limits`: caps, a deadline and hours (model/work/limits.py). Missing if there are none.
+    - `left_out`: the tasks that `--unfinished` left out. Missing if there are none.
     """
 
     format: int = WORK_FORMAT
@@ -245,6 +259,7 @@ class Work(Document, frozen=True, kw_only=True):
     halt: HaltMode = "soon"
     trees: TreeSettings | UnsetType = UNSET
     limits: WorkLimits | UnsetType = UNSET
+    left_out: tuple[LeftOutTask, ...] | UnsetType = UNSET
 
     @property
     def limits_or_none(self) -> WorkLimits:

@@ -110,7 +110,7 @@ def _check_completed(question: BatchQuery) -> None:
     if state is not BatchState.COMPLETED:
         hint = f"see: codebatch errors --batch {batch.id}"
         if not state.is_final or state is BatchState.CANCELLED:
-            hint = f"resume it with: codebatch run --batch {batch.id}"
+            hint = f"resume it with: codebatch resume --batch {batch.id}"
         raise BatchIncomplete(
             f"nothing is written: batch {batch.id} is {state.value}, and only a COMPLETED batch can be applied",
             hint=hint,

@@ -1,4 +1,4 @@
-"""The gates `parse` and `findings` of the changes that isolated tasks made in their trees (SPEC.md "Gates").
+"""The gates `parse` and `findings` of the changes that isolated tasks made in their trees (SPEC.md "Changes").
 
 The changes of a file that build on each other are judged by their contents after each task, compared with the content
 before the first one: a later task can repair what an earlier one broke. A file that was moved is compared with the

@@ -75,7 +75,7 @@ def verify_batch(
     with store.writing() as lock:
         load_untrusted(store)  # Called only because it raises if the file is damaged, before any work is done.
         if not read_current_state(batch).is_settled_and_merged:
-            hint = f"resume it with: codebatch run --batch {batch.id}"
+            hint = f"resume it with: codebatch resume --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         original = BatchRecords(store, batch)
         sampled = sample_items(original.items, original.plan.digest, share)

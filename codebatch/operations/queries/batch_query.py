@@ -219,7 +219,7 @@ class Answer(Generic[Found]):
         message = ", ".join(filter(None, (completeness.progress, message)))
         hint = f"see: codebatch errors --batch {batch.id}"
         if completeness.done < completeness.planned:
-            hint = f"resume it with: codebatch run --batch {batch.id}"
+            hint = f"resume it with: codebatch resume --batch {batch.id}"
         elif completeness.lacks_files:
             restriction = ", ".join(displayed_restriction(batch))
             message = f"batch {batch.id} is restricted to {restriction}, and this query needs all files"

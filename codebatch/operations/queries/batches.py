@@ -237,6 +237,6 @@ def outputs_directory(batch: BatchDir) -> Path:
     """Return the directory of the merged outputs of a batch. Raises BatchIncomplete if the batch has no outputs yet."""
     outputs = current_outputs(batch)
     if outputs is None:
-        hint = f"resume it with: codebatch run --batch {batch.id}"
+        hint = f"resume it with: codebatch resume --batch {batch.id}"
         raise BatchIncomplete(f"batch {batch.id} has no outputs yet", hint=hint)
     return outputs.root

@@ -118,6 +118,6 @@ def require_outputs(batch: BatchDir) -> MergedOutputs:
     outputs = current_outputs(batch)
     if outputs is None:
         raise BatchIncomplete(
-            f"batch {batch.id} has no merged results yet", hint=f"resume it with: codebatch run --batch {batch.id}"
+            f"batch {batch.id} has no merged results yet", hint=f"resume it with: codebatch resume --batch {batch.id}"
         )
     return outputs

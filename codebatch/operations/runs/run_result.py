@@ -84,7 +84,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
                 return None
             return BatchIncomplete(
                 f"{tally.open_count:,} of {tally.planned:,} results are missing",
-                hint=f"resume with: codebatch run --batch {batch.id}",
+                hint=f"resume with: codebatch resume --batch {batch.id}",
             )
         if self.is_complete:
             return None

@@ -7,7 +7,7 @@ import contextlib
 import msgspec
 
 from codebatch.errors import CorruptFile, StoreCorrupt
-from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.change import ChangeSet
 from codebatch.model.text.quantities import count_text
 from codebatch.model.work.application import AppliedChangeSet
 from codebatch.model.work.command import CommandId
@@ -18,14 +18,16 @@ from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.applications import ApplicationStore
 from codebatch.store.work.change_sets import read_change_set
 
-_EMPTY_CHANGE_SET = digest_bytes(b"")
-
 
 class UnappliedChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks that are DONE and whose changes are not applied, and the number of their changes."""
+    """The tasks that are DONE and whose changes are not applied, and the number of their changes.
+
+    `unchanged` are the isolated tasks that are DONE and changed nothing.
+    """
 
     tasks: tuple[CommandId, ...] = ()
     changes: int = 0
+    unchanged: tuple[CommandId, ...] = ()
 
     @property
     def text(self) -> str:
@@ -38,10 +40,10 @@ def read_unapplied_changes(store: StoreDir, batch: BatchDir, status: WorkBatchSt
 
     A damaged file in `applied/` counts as missing. The changes of a damaged change set are not counted.
     """
-    change_sets: dict[CommandId, Digest] = {
+    change_sets = {
         command.id: command.changes
         for command in status.commands
-        if command.state is CommandState.DONE and command.changes not in ("", _EMPTY_CHANGE_SET)
+        if command.state is CommandState.DONE and command.changes and command.reason is None
     }
     if not change_sets:
         return UnappliedChanges()
@@ -50,14 +52,15 @@ def read_unapplied_changes(store: StoreDir, batch: BatchDir, status: WorkBatchSt
         applied = ApplicationStore(batch.files, batch.root).read_applied()
     objects = store.objects()
     tasks: list[CommandId] = []
+    unchanged: list[CommandId] = []
     changes = 0
     for task, digest in change_sets.items():
-        if AppliedChangeSet(task=task, changes=digest) in applied:
-            continue
-        count: int | None = None
+        found: ChangeSet | None = None
         with contextlib.suppress(StoreCorrupt):
-            count = len(read_change_set(objects, digest).changes)
-        if count != 0:
+            found = read_change_set(objects, digest)
+        if found is not None and not found.changes:
+            unchanged += [] if found.lost else [task]
+        elif AppliedChangeSet(task=task, changes=digest) not in applied:
             tasks.append(task)
-            changes += count or 0
-    return UnappliedChanges(tasks=tuple(tasks), changes=changes)
+            changes += 0 if found is None else len(found.changes)
+    return UnappliedChanges(tasks=tuple(tasks), changes=changes, unchanged=tuple(unchanged))

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from itertools import islice
 from pathlib import Path
 
-from codebatch.errors import BatchRemoved, StoreCorrupt, StoreNotFound
+import msgspec
+
+from codebatch.errors import BatchRemoved, CodebatchError, StoreCorrupt, StoreError, StoreNotFound, UnknownId
+from codebatch.model.text.quantities import count_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer
+from codebatch.model.work.work_batch import Work
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.project.stores import StoreLocator
-from codebatch.query.status.work_status import CommandStatus, read_work_status
-from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batch_directory import iter_batches
+from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
+from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.notifications import failed_notifications_text, read_notifications
@@ -22,10 +27,13 @@ from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import CommandDefinitions, read_work
 from codebatch.work.control.batch_selection import select_batch
 from codebatch.work.control.batches import WorkBatch, load_work_batch
+from codebatch.work.control.list_changes import reread_list
 from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
 from codebatch.work.definition.selection import ListIdentity, PreviousTask, PreviousTasks
+from codebatch.work.definition.work_files import STANDARD_INPUT_NAME
 from codebatch.work.definition.work_list import list_identity
 
+_BATCHES_READ_MAX = 200
 _ENDED_STATES = (CommandState.DONE, CommandState.FAILED, CommandState.RUNNING, CommandState.BLOCKED)
 _UNENDED_STATES = (
     CommandState.PENDING,
@@ -34,6 +42,28 @@ _UNENDED_STATES = (
     CommandState.RUNNING,
     CommandState.BLOCKED,
 )
+
+
+class OlderBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """An older batch of a task list with tasks that are not done, neither there nor in a later batch.
+
+    - `status`: its state. `tasks`: the number of its tasks. `undone`: the number of those that are not done.
+    """
+
+    batch_id: str
+    status: str
+    tasks: int
+    undone: int
+
+    @property
+    def text(self) -> str:
+        """The batch, its state and what to do, as text."""
+        state = "interrupted" if self.status in (BatchState.RUNNING, BatchState.PENDING) else self.status.lower()
+        tasks = f"{self.undone:,} of {count_text(self.tasks, 'task')} not done"
+        return (
+            f"an older batch of this list is {state}: {self.batch_id} ({tasks}), continue: "
+            "codebatch work run --unfinished"
+        )
 
 
 def read_previous_tasks(
@@ -93,9 +123,7 @@ def add_previous_tasks(
             continue
         try:
             work = read_work(batch)
-            if _is_same_list(list_identity(work), identity) and not missing.isdisjoint(
-                (*work.order, *work.done_before)
-            ):
+            if is_same_list(list_identity(work), identity) and not missing.isdisjoint((*work.order, *work.done_before)):
                 _add_tasks(previous_tasks, load_work_batch(store, batch), definitions, is_named_batch=False)
         except (BatchRemoved, StoreCorrupt) as error:
             note(f"{batch.id} skipped: {error.message}")
@@ -107,7 +135,7 @@ def read_active_tasks(store: StoreDir, identity: ListIdentity) -> dict[CommandId
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources != (identity.root,) or not has_live_holder(batch):
             continue
-        if not _is_same_list(list_identity(read_work(batch)), identity):
+        if not is_same_list(list_identity(read_work(batch)), identity):
             continue
         status = read_work_status(store, batch)
         for task in status.commands:
@@ -121,7 +149,7 @@ def undelivered_text(store: StoreDir, identity: ListIdentity) -> str:
     """Return a text about notifications of the latest batch of a list that were not delivered, or an empty text."""
     for batch in iter_batches(store, kind="work"):
         with contextlib.suppress(BatchRemoved, StoreCorrupt):
-            if batch.about.sources == (identity.root,) and _is_same_list(
+            if batch.about.sources == (identity.root,) and is_same_list(
                 list_identity(work := read_work(batch)), identity
             ):
                 history = read_notifications(batch, work.notify)
@@ -132,7 +160,50 @@ def undelivered_text(store: StoreDir, identity: ListIdentity) -> str:
     return ""
 
 
-def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
+def find_older_batch(store: StoreDir, batch: BatchDir) -> OlderBatch | None:
+    """Return the latest batch before `batch` that `work run --unfinished` would continue, or None.
+
+    Only the latest batch with a task decides about it. Tasks that the list does not have any more, and those of a
+    running batch, are left out. At most _BATCHES_READ_MAX batches of the directory are read. Raises StoreCorrupt.
+    """
+    work = read_work(batch)
+    identity = list_identity(work)
+    if STANDARD_INPUT_NAME.encode() in identity.files:
+        return None
+    decided: set[CommandId] = set()
+    alike = (other for other in iter_batches(store, kind="work") if other.about.sources == batch.about.sources)
+    for other in islice(alike, _BATCHES_READ_MAX):
+        try:
+            found = work if other.id == batch.id else read_work(other)
+            if not is_same_list(list_identity(found), identity):
+                continue
+            if other.id < batch.id and not decided.issuperset(found.order) and not has_live_holder(other):
+                status = read_work_status(store, other)
+                undone = _undone_tasks(status, decided)
+                if undone and (undone := _still_listed(work, undone)):
+                    return OlderBatch(
+                        batch_id=other.id, status=status.state.value, tasks=len(found.order), undone=len(undone)
+                    )
+        except (StoreError, UnknownId):  # A damaged or removed batch is named by other commands.
+            continue
+        decided.update(found.order, found.done_before)
+    return None
+
+
+def _undone_tasks(status: WorkBatchStatus, decided: Set[CommandId]) -> list[CommandId]:
+    return [task.id for task in status.commands if task.id not in decided and task.state is not CommandState.DONE]
+
+
+def _still_listed(work: Work, ids: list[CommandId]) -> list[CommandId]:
+    """Return the tasks that the list still has. If it cannot be read, return all."""
+    try:
+        definitions = reread_list(work, infers=False).definitions
+    except (CodebatchError, OSError):
+        return ids
+    return [id_ for id_ in ids if id_ in definitions]
+
+
+def is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
     """Return whether two task lists were read from the same files."""
     return [*map(os.path.realpath, first.files)] == [*map(os.path.realpath, second.files)]
 

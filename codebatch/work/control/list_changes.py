@@ -34,7 +34,19 @@ from codebatch.work.definition.work_list import WorkList, read_work_files
 _SELECTING_OPTIONS = ("tasks", "only", "tags", "unfinished", "blocked", "of", "is_strict")
 """Options that only select tasks. They do not change the definition of any task."""
 _NO_SETTINGS = frozenset(
-    {"format", "source", "order", "edges", "inferred", "titles", "policies", "origin", "satisfied_needs", "done_before"}
+    {
+        "format",
+        "source",
+        "order",
+        "edges",
+        "inferred",
+        "titles",
+        "policies",
+        "origin",
+        "satisfied_needs",
+        "done_before",
+        "left_out",
+    }
 )
 """Fields of a stored work batch that are not settings for all its tasks."""
 
@@ -91,7 +103,7 @@ def list_changes(work_batch: WorkBatch) -> ListChanges:
     if STANDARD_INPUT_NAME.encode() in work.origin.files:
         return NO_CHANGES
     try:
-        return _compare_lists(work_batch, _reread_list(work, infers=False))
+        return _compare_lists(work_batch, reread_list(work, infers=False))
     except (CodebatchError, OSError) as error:
         return ListChanges(problem=str(error))
 
@@ -99,15 +111,15 @@ def list_changes(work_batch: WorkBatch) -> ListChanges:
 def warn_about_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChanges:
     """Warn if the task list has changed since the batch was made, and return the changes.
 
-    The batch keeps its definitions.
+    The batch keeps its definitions. If the list cannot be compared, warn only if the batch is going to be resumed.
     """
     changes = list_changes(work_batch)
     source, id_ = work_batch.standing.work.source, work_batch.batch.id
-    if changes.problem:
+    if changes.problem and work_batch.standing.coordinator is None:
         listener.warn(
             f"cannot compare batch {id_} with task list {source}, so the batch keeps its definitions: {changes.problem}"
         )
-    elif not changes.is_nothing:
+    elif not changes.problem and not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.iter_descriptions())}")
         is_reloadable = changes.changed or _unfinished_commands(work_batch, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
@@ -131,7 +143,7 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
             f"the task list of batch {id_} came from standard input and cannot be read again",
             hint=_other_changes_hint(),
         )
-    listed = _reread_list(work, infers=True)
+    listed = reread_list(work, infers=True)
     for text in listed.warnings:
         listener.warn(text)
     for note in listed.notes:
@@ -172,7 +184,7 @@ def _other_changes_hint() -> str:
     return "run the remaining tasks as a new batch: codebatch work run --unfinished"
 
 
-def _reread_list(work: Work, *, infers: bool) -> WorkList:
+def reread_list(work: Work, *, infers: bool) -> WorkList:
     """Read the complete task list of a batch again, with the options of the batch. Raises CodebatchError."""
     options_given = {name: value for name, value in work.origin.options.items() if name not in _SELECTING_OPTIONS}
     options = _convert_options(options_given if infers else {**options_given, "infer": False})
@@ -259,7 +271,7 @@ def _added_tasks(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
         ids = listed.choice.choose(_convert_options(chooses), {}).ids
     except CodebatchError:  # A task that was selected by name no longer exists, so the selection cannot be repeated.
         return ()
-    batch_ids = {*work.order, *work.done_before}
+    batch_ids = {*work.order, *work.done_before, *(left_out.task for left_out in work.left_out or ())}
     return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in batch_ids)
 
 

@@ -5,15 +5,16 @@ Texts that explain the state of a task, a pool or an attempt are made here too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codebatch.model.change import UnrecordedPath
 from codebatch.model.entry import display_path
 from codebatch.model.text.instants import instant_text
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import EdgeKind, Work
+from codebatch.model.work.work_batch import EdgeKind, LeftOutTask, Work
 from codebatch.query.status.holder_rows import HolderRow, holder_row
 from codebatch.query.status.unapplied_changes import UnappliedChanges
 from codebatch.query.status.unrecorded_work import UnrecordedRow, make_unrecorded_rows, unrecorded_work_text
@@ -23,6 +24,7 @@ from codebatch.store import layout
 from codebatch.store.work.notifications import NotificationHistory
 from codebatch.system.processes.processes import signal_name
 from codebatch.work.control.batches import WorkBatch
+from codebatch.work.control.history import OlderBatch
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.questions import OpenQuestion, open_questions
 from codebatch.work.limit_texts import cap_text, clock_time, closed_pool_text, closed_pool_texts, pools_closed_now
@@ -65,6 +67,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     - `result_text`: the text in the JSON output of the last attempt.
     - `cost`: the sum of the costs that its attempts reported, or null if none reported a cost.
     - `unrecorded`: the paths with work of an isolated task that its changes do not record.
+    - `changed_nothing`: whether an isolated task is done and made no change.
     - `notes`: the limit that ended the last attempt, and what was ignored, cut or replaced by a default.
     """
 
@@ -85,6 +88,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     result_text: str
     cost: float | None
     unrecorded: tuple[UnrecordedRow, ...]
+    changed_nothing: bool
     notes: tuple[str, ...]
 
 
@@ -156,6 +160,9 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `workers`: the processes that run commands.
     - `unapplied`: the changes of isolated tasks that `codebatch apply` has not written.
     - `notifications`: the notifications that were not delivered.
+    - `left_out`: the tasks that `--unfinished` selected and left out, and the reason.
+    - `older_batch`: an older batch of the list with tasks that are not done. Null if there is none, missing if it was
+      not looked for.
     - `list_changes`: how the task list differed from the batch when the batch was resumed, before any `--reload`. It is
       null if there were no differences.
     """
@@ -186,11 +193,15 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[WorkTaskRow, ...]
     unapplied: UnappliedChanges
     notifications: NotificationRows
+    left_out: tuple[LeftOutTask, ...]
+    older_batch: OlderBatch | UnsetType | None = UNSET
     list_changes: ListChanges | None
 
 
-def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) -> WorkStatus:
-    """Return the status of a batch as a document. `changes` becomes its `list_changes`."""
+def make_work_status(
+    work_batch: WorkBatch, changes: ListChanges | None = None, older: OlderBatch | UnsetType | None = UNSET
+) -> WorkStatus:
+    """Return the status of a batch as a document. `changes` becomes its `list_changes`, `older` its `older_batch`."""
     status, work = work_batch.standing, work_batch.standing.work
     return WorkStatus(
         batch_id=work_batch.batch.id,
@@ -236,6 +247,8 @@ def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) 
         tasks=tuple(_task_rows(work_batch)),
         unapplied=work_batch.unapplied,
         notifications=_notification_rows(work_batch.notifications),
+        left_out=work.left_out or (),
+        older_batch=older,
         list_changes=None if changes is None or changes.is_nothing else changes,
     )
 
@@ -263,8 +276,9 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
     logs = work_batch.batch.root / layout.LOGS
     questions_by_task = {status.task: status for status in open_questions(work_batch)}
     unrecorded = work_batch.unrecorded
+    unchanged = frozenset(work_batch.unapplied.unchanged)
     rows = []
-    for status, why in iter_task_explanations(work_batch, unrecorded):
+    for status, why in iter_task_explanations(work_batch, unrecorded, unchanged):
         rows.append(
             WorkTaskRow(
                 id=status.id,
@@ -286,6 +300,7 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
                 result_text=status.report.text if status.report else "",
                 cost=status.cost,
                 unrecorded=tuple(make_unrecorded_rows(status.id, unrecorded.get(status.id, ()))),
+                changed_nothing=status.id in unchanged,
                 notes=status.notes,
             )
         )
@@ -293,9 +308,12 @@ def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
 
 
 def iter_task_explanations(
-    work_batch: WorkBatch, unrecorded: Mapping[CommandId, Sequence[UnrecordedPath]]
+    work_batch: WorkBatch, unrecorded: Mapping[CommandId, Sequence[UnrecordedPath]], unchanged: Set[CommandId]
 ) -> Iterator[tuple[CommandStatus, str]]:
-    """Yield each command, and the reason for its state as text. `unrecorded` is that of the batch."""
+    """Yield each command, and the reason for its state as text. `unrecorded` is that of the batch.
+
+    `unchanged` are the isolated tasks that are done and changed nothing.
+    """
     work, commands = work_batch.standing.work, work_batch.standing.commands
     needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
     states = {status.id: status.state for status in commands}
@@ -318,7 +336,8 @@ def iter_task_explanations(
             why = _explanation(status, waits, open_by_task.get(status.id), restart, is_expired=is_expired)
             newer = f"needs {status.newer_need}, which ran again since" if status.newer_need is not None else ""
             lost = unrecorded_work_text(status.unrecorded, unrecorded.get(status.id, ())) if status.unrecorded else ""
-            yield status, "; ".join(filter(None, (why, newer, lost, *status.notes)))
+            nothing = "changed nothing" if status.id in unchanged else ""
+            yield status, "; ".join(filter(None, (nothing, why, newer, lost, *status.notes)))
 
 
 def _edge_targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:

@@ -10,7 +10,7 @@ from codebatch.errors import BatchIncomplete, BatchRunning, InvalidInput, Nothin
 from codebatch.model.graph import find_reachable
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.task_patterns import has_wildcard, matching_ids
-from codebatch.model.work.work_batch import WorkEdge
+from codebatch.model.work.work_batch import LeftOutTask, WorkEdge
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.work.definition.commands import DefinedTask
 from codebatch.work.definition.definitions import TaskDefinition
@@ -69,11 +69,12 @@ Its arguments are the identity of the list and the definitions of its tasks.
 
 
 class SelectedTasks(NamedTuple):
-    """IDs of the selected tasks, notes about the selection, and warnings about tasks that were left out."""
+    """IDs of the selected tasks, notes about the selection, and tasks that were left out, with warnings about them."""
 
     ids: Collection[CommandId]
     notes: list[str]
     warnings: list[str]
+    left_out: tuple[LeftOutTask, ...] = ()
 
 
 class TaskSelection:
@@ -119,8 +120,10 @@ class TaskSelection:
             raise NothingToDo(f"no task of {self._source} matches the selection")
         selected = ids if options.only else self._with_needs(ids, done)
         held_notes: list[str] = []
+        left_out: list[LeftOutTask] = []
         if options.unfinished:
-            selected, held_notes = self._leave_out_held(selected, former, {*options.tasks})
+            left_out, held_notes = self._find_held(selected, former, {*options.tasks})
+            selected -= {each.task for each in left_out}
         lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in selected} - selected
         why = "only the given tasks run" if options.only else "they are done"
         notes = [f"dependencies not run, because {why}: {abbreviated_ids(sorted(lacks))}"] if lacks else []
@@ -130,12 +133,13 @@ class TaskSelection:
             selected,
             [*notes, *_previous_task_notes({id_: former[id_] for id_ in sorted(selected & former.keys())})],
             held_notes,
+            tuple(left_out),
         )
 
-    def _leave_out_held(
+    def _find_held(
         self, selected: set[CommandId], former: PreviousTasks, named: Collection[str]
-    ) -> tuple[set[CommandId], list[str]]:
-        """Return the selected tasks without held ones and tasks that need them, and warnings about those left out.
+    ) -> tuple[list[LeftOutTask], list[str]]:
+        """Return the selected tasks that are held, and those that need them, with warnings about them.
 
         A task that the user names is run although it was interrupted. Raises BatchRunning or BatchIncomplete if no task
         is left.
@@ -157,11 +161,15 @@ class TaskSelection:
         above = (set(find_reachable(held, lambda id_: dependents.get(id_, ()))) - held.keys()) & selected
         if above:
             warnings.append(f"left out, because they depend on these: {abbreviated_ids(sorted(above))}")
-        left = selected - held.keys() - above
-        if not left:
+        if selected <= held.keys() | above:
             message = f"no task of {self._source} is run: {'; '.join(warnings)}"
             raise BatchRunning(message) if not interrupted else BatchIncomplete(message)
-        return left, warnings
+        left_out = [
+            LeftOutTask(task=id_, reason=task.held, batch=task.batch if task.held == "active" else "")
+            for id_, task in held.items()
+            if task.held
+        ]
+        return [*left_out, *(LeftOutTask(task=id_, reason="needs") for id_ in sorted(above))], warnings
 
     def _named_tasks(self, words: Sequence[str]) -> set[CommandId]:
         ids = {task.id for task in self._tasks}

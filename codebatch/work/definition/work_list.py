@@ -154,6 +154,7 @@ def _read_list(
         inferred=tuple(edge for edge in inferred if edge.task in chosen.ids and edge.on in chosen.ids),
         satisfied_needs=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
         origin=origin,
+        left_out=chosen.left_out or UNSET,
     )
     return WorkList(commands, work, tuple(settings.warnings), notes, definitions, choice, tuple(rejected))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from codebatch.model.change import encode_change_set
+from codebatch.model.change import UnrecordedPath, encode_change_set
 from codebatch.store.work.applications import ApplicationStore
 from tests.changes.work_batches import Edit, IsolatedBatch, change_of, make_isolated_batch, put_objects
 from tests.support.command_line import CommandLine, check_schema
@@ -161,3 +161,45 @@ def test_trees_use_the_attributes_of_their_commit(tmp_path: Path) -> None:
     assert "add --refused" in ended.notes
     codebatch("apply", "--branch", "both")
     assert git(root, "diff", "--name-only", "main...both") == "a.py"
+
+
+def test_tasks_that_changed_nothing_are_named(tmp_path: Path) -> None:
+    """Files that git ignores do not count as changes, but other work that is not recorded does."""
+    made = batch_of(tmp_path, edit={b"a.py": (b"a\n", b"A\n")}, none={}, ignored={}, lost={})
+    for task, unrecorded in (
+        ("ignored", UnrecordedPath(path=b"x", reason="ignored")),
+        ("lost", UnrecordedPath(path=b"x", reason="repository")),
+    ):
+        (digest,) = put_objects(made.store, encode_change_set([], [unrecorded]))
+        made.reopen(task, 1)
+        made.end_with(task, digest, round_=2)
+    codebatch = CommandLine(tmp_path)
+    answer = codebatch("status", "--json").json
+    check_schema(answer)
+    assert [task["id"] for task in answer["tasks"] if task["changed_nothing"]] == ["none", "ignored"]
+    text = codebatch("status").text
+    assert [line.split()[1] for line in text.splitlines() if line.endswith("-      changed nothing")] == [
+        "none",
+        "ignored",
+    ]
+    assert "Summary: 4 of 4 done (100%), 2 of them changed nothing" in text
+    ended = codebatch("changes", status=3)
+    assert "done, changed nothing: none, ignored\n" in ended.notes
+    answer = codebatch("changes", "--json", status=3).json
+    check_schema(answer)
+    assert (answer["unchanged"], answer["older_batch"]) == (["none", "ignored"], None)
+    assert codebatch("changes", "edit", "--json").json["unchanged"] == []
+
+
+def test_changes_and_apply_name_an_older_batch(tmp_path: Path) -> None:
+    older = make_isolated_batch(tmp_path / ".codebatch", tmp_path, ["fix", "bad"], files=FILES, at_ns=1)
+    older.end("fix", {b"a.py": (b"a\n", b"A\n")})
+    older.end("bad", {}, type_="failed")
+    batch_of(tmp_path, fix={b"a.py": (b"a\n", b"A\n")})
+    codebatch = CommandLine(tmp_path)
+    for words in (("changes",), ("changes", "--patch"), ("apply", "--dry-run"), ("apply",)):
+        notes = codebatch(*words).notes
+        assert f"an older batch of this list is partial: {older.batch.id} (1 of 2 tasks not done)" in notes
+    answer = codebatch("apply", "--json").json
+    check_schema(answer)
+    assert answer["older_batch"]["batch_id"] == older.batch.id

@@ -91,7 +91,7 @@ def test_check_of_an_incomplete_head_exits_with_status_3(codebatch: CommandLine)
     batch_id = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
     error = codebatch("baseline", "create", "known.jsonl", "--batch", batch_id, "--json", status=3).error
     assert error["message"].endswith("results)"), "the message must not have details for programs"
-    assert error["hint"] == f"resume it with: codebatch run --batch {batch_id}"
+    assert error["hint"] == f"resume it with: codebatch resume --batch {batch_id}"
 
 
 def test_baseline_is_created_updated_and_checked(codebatch: CommandLine) -> None:

@@ -68,7 +68,7 @@ def test_every_answer_of_an_incomplete_batch_is_marked(interrupted: CommandLine,
     for quiet in ((), ("--quiet",)):
         ended = interrupted(*question, *quiet, status=3)
         (note,) = [line for line in ended.notes.splitlines() if line.startswith("incomplete: ")]
-        assert note.endswith(f"; resume it with: codebatch run --batch {batch_id}")
+        assert note.endswith(f"; resume it with: codebatch resume --batch {batch_id}")
         assert re.match(rf"incomplete: \d+ of {FILES + 1} files done, batch {batch_id} is [0-9.]+% done ", note)
     answer = interrupted(*question, "--json", status=3).json
     assert answer["complete"] is False

@@ -93,7 +93,7 @@ def test_work_that_is_not_recorded_is_named_everywhere(project: CommandLine, tmp
     status = project("status", "--json").json
     check_schema(status)
     assert [[row["path"] for row in task["unrecorded"]] for task in status["tasks"]] == [["pipe"], ["socket"]]
-    assert status["unapplied"] == {"tasks": ["one"], "changes": 1}
+    assert status["unapplied"] == {"tasks": ["one"], "changes": 1, "unchanged": []}
     assert "not recorded: pipe (special file)" in project("status").text
     assert "done one" in (events := project("events").text)
     assert events.count("; not recorded: 1 path") == 2
@@ -110,8 +110,8 @@ def test_task_without_changes_but_ignored_files_has_nothing_to_apply(project: Co
     (tmp_path / "project" / "work.toml").write_text(LOSSY.replace("mkfifo pipe; echo 1 > new.txt;", "true;"))
     (tmp_path / "project" / ".gitignore").write_text("*.o\n")
     project("work", "run", "one")
-    assert project("status", "--json").json["unapplied"] == {"tasks": [], "changes": 0}
-    assert project("changes").notes == "ignored, so not recorded: x.o (one)\n"
+    assert project("status", "--json").json["unapplied"] == {"tasks": [], "changes": 0, "unchanged": ["one"]}
+    assert project("changes").notes == "done, changed nothing: one\nignored, so not recorded: x.o (one)\n"
 
 
 def test_link_into_the_project_refuses_the_run(project: CommandLine, tmp_path: Path) -> None:

@@ -296,3 +296,13 @@ def test_python_resume_returns_changes_and_can_reload(tmp_path: Path) -> None:
     assert (resumed.changes.changed, resumed.changes.added, resumed.standing.counts) == (("a",), ("b",), {"FAILED": 1})
     assert work.resume(made.batch.id, store=store, reload=True).standing.counts == {"DONE": 1}
     assert work.start(path, store=store, unfinished=True).standing.work.order == ("b",)
+
+
+def test_list_that_cannot_be_compared_is_reported_only_if_the_batch_is_resumed(line: CommandLine) -> None:
+    make_list(line, {"b": 'run = "true"', "a": ""})
+    process = start(line, began=("a",))
+    write(line.directory / "work.toml", "[")
+    assert "cannot compare" not in line("work", "retry", "b").notes
+    write(line.directory / "go", "")
+    process.communicate()
+    assert "cannot compare batch" in line("resume").notes

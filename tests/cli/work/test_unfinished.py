@@ -305,6 +305,12 @@ def test_unfinished_leaves_out_what_another_batch_is_running_or_will_run(line: C
     assert "--parallel-batches, which runs its tasks a second time unless you add --unfinished" in refused
     notes = line("work", "run", "--parallel-batches", "--unfinished").notes
     assert f"left out, because batch {running} is running them or will: a, b" in notes
+    assert status(line)["left_out"] == [
+        {"task": "a", "reason": "active", "batch": running},
+        {"task": "b", "reason": "active", "batch": running},
+        {"task": "d", "reason": "needs"},
+    ]
+    assert "has changed since" not in line("resume", "-q").notes
     assert "left out, because they depend on these: d" in notes
     assert ran(line) == "c"
     ended = line("work", "run", "--parallel-batches", "--unfinished", "--json", status=3)
