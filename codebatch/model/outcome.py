@@ -80,6 +80,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     - `is_final` means that the task is not retried, even if retries are left.
     - `changes` is the digest of the change set of an attempt in a tree of its own (model/change.py), or empty.
     - `unrecorded` is the number of paths with work that this change set does not record.
+    - `outputs` is the digest of the collected outputs, or empty. It is a change set that only adds files.
+    - `inputs` is the digest of all that the list names, if the task is skipped while nothing of it changes, or empty.
     - `notes` are sentences for people: the limit that ended the attempt, and what was ignored, cut or
       replaced by a default in it.
     """
@@ -109,6 +111,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     is_final: bool = False
     changes: Digest = Digest("")
     unrecorded: int = 0
+    outputs: Digest = Digest("")
     notes: tuple[str, ...] = ()
 
     def at_offset(self, offset: int) -> TaskOutcome:
@@ -170,6 +173,6 @@ def decode_commit(data: bytes) -> Commit:
         for part in (outcome, *outcome.parts):
             if part.file and not DIGEST_PATTERN.match(part.file):
                 raise ValueError("an outcome in no file of ours")
-        if outcome.changes and not DIGEST_PATTERN.match(outcome.changes):
+        if not all(DIGEST_PATTERN.match(digest) for digest in (outcome.changes, outcome.outputs) if digest):
             raise ValueError("an outcome with an invalid change set")
     return commit

@@ -57,6 +57,7 @@ CommandReason = Literal[
     "unbegun",
     "unneeded",
     "when",
+    "unchanged",
 ]
 
 OmittedPart = Literal["lines", "findings", "values"]

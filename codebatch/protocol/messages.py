@@ -19,9 +19,11 @@ from typing import Literal
 
 import msgspec
 
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, ResourceUsage, WorkUnit
 from codebatch.model.shard import ShardId
 from codebatch.model.work.trees import TreeInput
+from codebatch.model.work.work_batch import TaskSuccess
 
 PROTOCOL_VERSION = 1
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -73,6 +75,8 @@ class AttemptInput(msgspec.Struct, frozen=True, kw_only=True):
       empty.
     - `needs`: the states of the commands that this command needs.
     - `tree`: the input of the tree of an isolated command. Otherwise None.
+    - `outputs`: the digests of the outputs that the command uses, by the task that wrote them.
+    - `success`: the last success of the command in an earlier batch, if it has not been attempted in this batch.
     """
 
     tried: int = 0
@@ -80,6 +84,8 @@ class AttemptInput(msgspec.Struct, frozen=True, kw_only=True):
     previous_log: str = ""
     needs: tuple[NeedState, ...] = ()
     tree: TreeInput | None = None
+    outputs: dict[str, Digest] = {}
+    success: TaskSuccess | None = None
 
 
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):

@@ -21,7 +21,8 @@ from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.work.control.status import failure_reason_text
 from codebatch_workers.commands.attempt import AttemptResult
-from codebatch_workers.commands.attempt_tree import STORE_SECONDS_MAX, AttemptTree
+from codebatch_workers.commands.attempt_outputs import STORE_SECONDS_MAX
+from codebatch_workers.commands.attempt_tree import AttemptTree
 from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, AttemptLogWriter
 from codebatch_workers.commands.masking import SecretMasker
 from codebatch_workers.commands.tree_bases import TreeNotMade
@@ -98,7 +99,7 @@ def test_changes_that_cannot_be_stored_fail_a_success(
     given = AttemptResult(type=type_, reason="exit" if type_ == "failed" else None, exit_status=0)
     result = tree.finish(given, notes.append, slept.append)
     assert ((result.type, result.reason), result.changes) == (expected, "")
-    expected_text = "its changes could not be recorded" if type_ == "result" else ""
+    expected_text = "its outputs or changes could not be stored" if type_ == "result" else ""
     assert result.reason != "check" or failure_reason_text(result.reason, result.exit_status) == expected_text
     assert sum(slept) == STORE_SECONDS_MAX
     path = place.trees.path(TreeName("a", 1))

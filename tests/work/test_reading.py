@@ -127,6 +127,12 @@ skip_status = 77
 [tasks.part]
 run = "echo {value}"
 each = { values = ["a b", "c"] }
+inputs = ["src/{value}/"]
+skip_if_unchanged = true
+
+[tasks.use]
+run = "echo {tasks.lint.outputs}"
+needs = ["lint"]
 """
 
 
@@ -187,7 +193,7 @@ def test_command_line_overrides_the_file(tmp_path: Path) -> None:
     options = WorkOptions(on_failure="continue", failures_max=2, env=("CI=2", "TOKEN"), max_parallel=2)
     work_list = read(tmp_path, WHOLE, options, TOKEN="x", PATH=os.defpath)
     assert (work_list.work.on_failure, work_list.work.failures_max, work_list.work.max_parallel) == ("continue", 2, 2)
-    assert [command.env["CI"] for command in work_list.commands] == ["2"] * 5
+    assert [command.env["CI"] for command in work_list.commands] == ["2"] * 6
     assert work_list.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
     assert [note.split(",")[0].split(":")[0] for note in work_list.notes] == [
         "`failures_max` is 2",

@@ -27,6 +27,7 @@ HELP_TOPICS = (
     "asking",
     "limits",
     "notify",
+    "outputs",
     "trees",
     "live",
     "rules",

@@ -10,7 +10,7 @@ from codebatch.model.work.work_batch import WORK_TASK
 from codebatch.protocol.messages import Assign, AttemptInput, NeedState
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import StartCommand
-from codebatch.scheduling.work.tree_inputs import make_tree_input
+from codebatch.scheduling.work.tree_inputs import make_tree_input, needed_outputs
 from codebatch.store import layout
 from codebatch.store.work.attempts import CommandPlaces
 
@@ -47,6 +47,8 @@ def make_attempt_input(
         previous_log=_last_log_name(conductor, start.item, places),
         needs=tuple(_need_state(conductor, need.item, places) for need in conductor.agenda.needs[start.item]),
         tree=make_tree_input(conductor, start.item) if is_isolated else None,
+        outputs=needed_outputs(conductor, start.item),
+        success=conductor.agenda.successes.get(conductor.agenda.ids[start.item]) if previous is None else None,
     )
 
 

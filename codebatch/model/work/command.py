@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.model.documents import Document, decode_document, encode_document
+from codebatch.model.work.placeholders import used_placeholders
 
 CommandId = NewType("CommandId", str)
 
@@ -124,6 +125,11 @@ class Command(Document, frozen=True, kw_only=True):
       do. With any other end, the task fails.
     - `when_timeout_seconds`: the time limit of `when`.
     - `isolation`: the command works in a tree of its own (model/work/trees.py). Missing: in the root of the batch.
+    - `outputs`: patterns of the files that are collected into the store after success. Missing: none are collected.
+    - `outputs_of`: the tasks whose outputs the command uses, by the name in `{tasks.NAME.outputs}`. The empty name has
+      the tasks whose outputs only count as inputs of `skip_if_unchanged`.
+    - `skip_if_unchanged`: the command does not run if nothing that the list names has changed since its last success:
+      this definition, variables, outputs of needed tasks, and the files that the patterns `inputs` match.
     - `secret`: variables whose values are masked in the output, beside those that are secret by their names.
     """
 
@@ -158,6 +164,10 @@ class Command(Document, frozen=True, kw_only=True):
     skip_status: int | UnsetType = UNSET
     when: str | tuple[str, ...] | UnsetType = UNSET
     when_timeout_seconds: float | UnsetType = UNSET
+    outputs: tuple[str, ...] | UnsetType = UNSET
+    outputs_of: dict[str, tuple[CommandId, ...]] | UnsetType = UNSET
+    skip_if_unchanged: bool | UnsetType = UNSET
+    inputs: tuple[str, ...] | UnsetType = UNSET
 
     def environment_layers(self) -> list[dict[str, str]]:
         """Return the variables in `env`, then those in each layer of `env_under`, highest first.
@@ -165,6 +175,16 @@ class Command(Document, frozen=True, kw_only=True):
         Env files are not read.
         """
         return [self.env, *(layer.env for layer in self.env_under or ())]
+
+    def placeholders(self) -> set[str]:
+        """Return the names of all placeholders that the command uses."""
+        texts = [*self.environment_layers(), *(one.env for one in self.tries)]
+        runs = [self.run, self.check, self.when or "", *(one.run for one in self.tries)]
+        suffixes = [one.text_suffix for one in self.tries]
+        if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
+            return set()
+        values = [value for env in texts for value in env.values()]
+        return used_placeholders([*suffixes, *values]).union(*map(used_placeholders, runs))
 
     def retry_changes(self, failed_tries: int) -> RetryChanges:
         """Return the changes to the command for the next try, after `failed_tries` failed tries."""

@@ -157,7 +157,8 @@ class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"
 class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
     """The task is done. If `marked_done` is set, a request marked it as done. Unknown values are null.
 
-    `reason` is `when` or `unneeded` if there was nothing to do: `run` did not start, or ended with `skip_status`.
+    `reason` is `when` or `unneeded` if there was nothing to do: `run` did not start, or ended with `skip_status`. It is
+    `unchanged` if the task did not start because nothing has changed since its last success.
     `unrecorded` is the number of paths with work of an isolated task that its changes do not record. `notes` say what
     was ignored, cut or replaced by a default in the attempt.
     """

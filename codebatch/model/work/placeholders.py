@@ -6,6 +6,8 @@ environment. So in a script a placeholder must not be inside quotes.
 
 `{files}` must be a separate word. In a list it becomes one argument for each file, in a script `"$@"`. `{{id}}` is a
 literal `{id}`. `${id}` is left unchanged, because it belongs to the shell.
+
+`{tasks.NAME.outputs}` is the directory with the outputs of a needed task. NAME is written as in `needs`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from codebatch.model.digest import digest_bytes
 from codebatch.model.text.suggestions import closest_word
 from codebatch.model.work.shell_quoting import ShellContext, iter_places
 
@@ -31,12 +34,18 @@ ARGUMENT_BYTES_MAX = 128 * 1024 - 1
 _VARIABLE_PREFIX = "CODEBATCH_V_"
 _SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z")
-_NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
+_OUTPUTS_NAME = r"tasks\.(?:[^{}\s]|\{[A-Za-z_][A-Za-z0-9_.]*\})+\.outputs"
+_NAME_PATTERN = rf"{_OUTPUTS_NAME}|[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
 _PLACEHOLDER_IN_LIST = re.compile(rf"\{{\{{({_NAME_PATTERN})\}}\}}|(?<!\$)\{{({_NAME_PATTERN})\}}")
 _FILES_PLACEHOLDER = "{files}"
-_SCRIPT_NAMES = "|".join((*PLACEHOLDER_NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
+_SCRIPT_NAMES = "|".join((_OUTPUTS_NAME, *PLACEHOLDER_NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
 _WORD_BOUNDARIES = set(" \t\n;&|()<>")
 _PLACEHOLDER_IN_SCRIPT = re.compile(rf"\{{\{{({_SCRIPT_NAMES})\}}\}}|\{{({_SCRIPT_NAMES})\}}")
+
+
+def is_outputs_name(name: str) -> bool:
+    """Return whether the name of a placeholder stands for the outputs of a task."""
+    return name.startswith("tasks.") and name.endswith(".outputs")
 
 
 class PlaceholderError(ValueError):
@@ -179,6 +188,8 @@ def _encode_argument(value: str) -> bytes:
 @functools.lru_cache(maxsize=1000)
 def _variable_name(name: str) -> str:
     """Return the name of the shell variable that holds the value `name` in scripts."""
+    if is_outputs_name(name):
+        return f"{_VARIABLE_PREFIX}OUTPUTS_{digest_bytes(name.encode())[:16].upper()}"
     return f"{_VARIABLE_PREFIX}{name.upper().replace('.', '_')}"
 
 
@@ -187,8 +198,9 @@ def _shell_word(name: str) -> str:
 
 
 def _is_known(name: str) -> bool:
-    return name.partition(".")[0] in (*PLACEHOLDER_NAMES, *GROUP_PLACEHOLDER_NAMES) and (
-        "." not in name or name.startswith("value.")
+    return is_outputs_name(name) or (
+        name.partition(".")[0] in (*PLACEHOLDER_NAMES, *GROUP_PLACEHOLDER_NAMES)
+        and ("." not in name or name.startswith("value."))
     )
 
 
@@ -205,7 +217,7 @@ def _quoted_placeholder_problem(name: str, inside: ShellContext) -> PlaceholderP
 
 
 def _unknown_placeholder_problem(name: str) -> PlaceholderProblem:
-    known = (*PLACEHOLDER_NAMES, *GROUP_PLACEHOLDER_NAMES)
+    known = (*PLACEHOLDER_NAMES, *GROUP_PLACEHOLDER_NAMES, "tasks.ID.outputs")
     if name.split(".", 1)[0] in FUTURE_PLACEHOLDER_NAMES:
         return PlaceholderProblem(
             f"has {{{name}}}, which this version does not support yet", f"placeholders: {_join_placeholders(known)}"

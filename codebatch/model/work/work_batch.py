@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import Document, DocumentError, decode_document, encode_document
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.limits import NO_LIMITS, WorkLimits
@@ -101,6 +102,7 @@ class TaskPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `cost_max`, `attempts_max`: caps of the task over all its attempts. A task that meets one starts no more attempts.
     - `waits_max`, `wait_seconds_max`: the maximum number and the total time of rate limits in a row that do not count
       as tries. After that, each counts as a failed try.
+    - `outputs_of`: the tasks whose outputs the task uses.
     - `has_cost`: a cap on cost applies to the task, and `result.cost` reads the cost of its attempts.
     """
 
@@ -122,6 +124,7 @@ class TaskPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waits_max: int = WAITS_MAX
     wait_seconds_max: float | None = None
     has_cost: bool = False
+    outputs_of: tuple[CommandId, ...] = ()
 
     def after_interruption(self, starts: int) -> InterruptedAction:
         """Return what happens to a task after an interruption. It was started `starts` times in the round."""
@@ -188,6 +191,14 @@ class AnsweringPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     per_task_max: int = 1
 
 
+class TaskSuccess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last success of a task in an earlier batch. `outputs` and `inputs` are as in TaskOutcome."""
+
+    batch: str
+    outputs: Digest = Digest("")
+    inputs: Digest = Digest("")
+
+
 class ListOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The way in which a task list was read, so that it can be read again.
 
@@ -233,6 +244,8 @@ class Work(Document, frozen=True, kw_only=True):
       is mapped to the digest of its definition in that batch (work/definition/definitions.py).
     - `limits`: caps, a deadline and hours (model/work/limits.py). Missing if there are none.
     - `left_out`: the tasks that `--unfinished` left out. Missing if there are none.
+    - `successes`: the last successes of tasks of the list in earlier batches: of tasks in `done_before` with outputs,
+      and of tasks that are skipped if nothing has changed. Missing if there are none.
     """
 
     format: int = WORK_FORMAT
@@ -260,6 +273,7 @@ class Work(Document, frozen=True, kw_only=True):
     trees: TreeSettings | UnsetType = UNSET
     limits: WorkLimits | UnsetType = UNSET
     left_out: tuple[LeftOutTask, ...] | UnsetType = UNSET
+    successes: dict[CommandId, TaskSuccess] | UnsetType = UNSET
 
     @property
     def limits_or_none(self) -> WorkLimits:
@@ -300,6 +314,9 @@ def check_work(work: Work) -> None:
         raise DocumentError("its limits are too small")
     if work.trees is not UNSET and not (work.trees.is_valid and _is_at_or_above(work.trees.repository, work.root)):
         raise DocumentError("the settings of its trees are invalid")
+    digests = [digest for one in (work.successes or {}).values() for digest in (one.outputs, one.inputs) if digest]
+    if not all(map(DIGEST_PATTERN.match, digests)):
+        raise DocumentError("the digest of an earlier success is invalid")
     for policy in work.policies.values():
         if any(not 1 <= amount <= work.pools.get(pool, 0) for pool, amount in policy.pools.items()):
             raise DocumentError("a task takes more of a pool than the pool has")

@@ -66,6 +66,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `changes`: the digest of the change set of its last successful attempt if the task is done. Otherwise the digest
       of the change set of its latest attempt. Empty if there is none.
     - `unrecorded`: the number of paths with work that this change set does not record.
+    - `outputs`, `inputs`: as in TaskOutcome, if the latest attempt succeeded.
     - `notes`: the limit that ended the latest attempt with an outcome, and what was ignored, cut or replaced.
     - `newer_need`: a needed task that changed files again after the latest attempt of this task, or None.
     """
@@ -95,6 +96,8 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     holder: HolderId | None = None
     changes: Digest = Digest("")
     unrecorded: int = 0
+    outputs: Digest = Digest("")
+    inputs: Digest = Digest("")
     notes: tuple[str, ...] = ()
     newer_need: CommandId | None = None
 
@@ -266,6 +269,8 @@ def _command_status(
         holder=None if holder is None else holder.holder,
         changes=Digest("") if changed is None else changed.changes,
         unrecorded=0 if changed is None else changed.unrecorded,
+        outputs=last.outputs if last and state is CommandState.DONE else Digest(""),
+        inputs=last.inputs if last and state is CommandState.DONE else Digest(""),
         notes=last.notes if last else (),
         newer_need=None if newer_need is None else commands[newer_need],
     )

@@ -2,7 +2,8 @@
 
 Rules:
 
-1. An attempt counts when its lease is taken, before its command starts. An attempt that never began does not count.
+1. An attempt counts when its lease is taken, before its command starts. An attempt that never began does not count,
+   nor does one that ran nothing because nothing had changed.
 2. The cost of an attempt counts when the attempt has ended. Running attempts have no cost yet, so the cost can exceed
    its cap by the cost of the tasks that then run.
 3. An attempt that reported no cost counts as the highest cost of an attempt in the batch. If no attempt has reported a
@@ -28,6 +29,7 @@ from codebatch.scheduling.work.events import AttemptOutcome
 
 LIST_SCOPE = ""
 _FREE_REASONS = ("limited", "start", "conflict")
+_UNCOUNTED_REASONS = ("unbegun", "unchanged")
 CapName = Literal["cost_max", "attempts_max", "deadline"]
 
 
@@ -125,7 +127,7 @@ class CapMeter:
 
     def _item_use(self, item: int, *, runs: bool) -> CapUse:
         ended = self._histories.outcomes_by_round(item).values()
-        begun = [one for one in ended if one.reason != "unbegun"]
+        begun = [one for one in ended if one.reason not in _UNCOUNTED_REASONS]
         attempts = self._histories.last_epoch(item) - (len(ended) - len(begun))
         if not self._agenda.policies[item].has_cost:
             return CapUse(attempts)

@@ -11,7 +11,7 @@ import msgspec
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.limits import NO_LIMITS, WorkLimits
-from codebatch.model.work.work_batch import DEFAULT_POLICY, FailureAction, TaskPolicy, Work
+from codebatch.model.work.work_batch import DEFAULT_POLICY, FailureAction, TaskPolicy, TaskSuccess, Work
 
 Length = TypeVar("Length", int, float)
 
@@ -48,6 +48,7 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `timeout_seconds`: the time limit of one coordinator.
     - `halts_on_failure`: if a failure stops the batch, running commands are terminated.
     - `limits`: caps, a deadline and hours of the batch.
+    - `successes`: the last successes of tasks in earlier batches, also of tasks that are not in the batch.
     """
 
     ids: tuple[CommandId, ...]
@@ -66,6 +67,12 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     timeout_seconds: float | None = None
     halts_on_failure: bool = False
     limits: WorkLimits = NO_LIMITS
+    successes: Mapping[CommandId, TaskSuccess] = {}
+
+    @cached_property
+    def items_by_id(self) -> dict[CommandId, int]:
+        """The item of each command."""
+        return {id_: item for item, id_ in enumerate(self.ids)}
 
     @cached_property
     def sort_keys(self) -> tuple[tuple[int, int, int], ...]:
@@ -112,6 +119,7 @@ def make_command_plan(
         timeout_seconds=work.timeout_seconds,
         halts_on_failure=work.halt == "now",
         limits=work.limits_or_none,
+        successes=work.successes or {},
     )
 
 

@@ -25,6 +25,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     - `is_final`: the failure is not retried.
     - `changes`: the digest of the change set of an attempt in a tree of its own, or empty.
     - `unrecorded`: the number of paths with work that this change set does not record.
+    - `outputs`, `inputs`: as in TaskOutcome.
     - `notes`: the limit that ended the attempt, and what was ignored, cut or replaced by a default.
     """
 
@@ -41,6 +42,8 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_final: bool = False
     changes: Digest = Digest("")
     unrecorded: int = 0
+    outputs: Digest = Digest("")
+    inputs: Digest = Digest("")
     notes: tuple[str, ...] = ()
 
 

@@ -1,10 +1,11 @@
-"""The changes of commands, and the changes with which the tree of an isolated command starts (SPEC.md "Trees")."""
+"""The changes and outputs of needed commands, with which the attempt of a command starts (SPEC.md "Trees")."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
 
+from codebatch.model.digest import Digest
 from codebatch.model.graph import find_reachable
 from codebatch.model.work.trees import NeededChanges, TreeInput
 from codebatch.scheduling.lifecycle import CommandState
@@ -30,6 +31,21 @@ def make_tree_input(batch: CommandBatch, item: int) -> TreeInput:
     if batch.state_rule.has_answer(item, last):
         return TreeInput(needed=needed, continued_round=last.round)
     return TreeInput(needed=needed, previous_round=last.round)
+
+
+def needed_outputs(batch: CommandBatch, item: int) -> dict[str, Digest]:
+    """Map each task whose outputs an item uses to their digest. Tasks without outputs are left out.
+
+    If a task is not in the batch, its last success in an earlier batch counts.
+    """
+    agenda = batch.agenda
+    outputs: dict[str, Digest] = {}
+    for task in agenda.policies[item].outputs_of:
+        need = agenda.items_by_id.get(task)
+        success = agenda.successes.get(task) if need is None else last_success(batch, need)
+        if success is not None and success.outputs:
+            outputs[task] = success.outputs
+    return outputs
 
 
 def needed_items(batch: CommandBatch, item: int) -> list[int]:

@@ -3,7 +3,7 @@
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 const REASONS = {
 	timeout: "timed out", stall: "printed nothing for too long", memory: "used too much memory", check: "its check failed", start: "could not be started",
-	unneeded: "nothing to do", when: "`when` did not end in time, or could not start",
+	unneeded: "nothing to do", unchanged: "unchanged since its last success", when: "`when` did not end in time, or could not start",
 	interrupted: "interrupted: its worker or the machine died", limited: "rate limited", answer: "marked failed by user",
 };
 const UNITS = [["h", 3600], ["min", 60], ["s", 1]];

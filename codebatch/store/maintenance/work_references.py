@@ -51,17 +51,20 @@ def remove_batch_trees(store: StoreDir, settings: Iterable[BatchTreeSettings]) -
 
 
 def iter_change_set_objects(store: StoreDir, batch: BatchDir) -> Iterator[str]:
-    """Yield the digests of the change sets of all attempts of a work batch, and of the contents that they name.
+    """Yield the digests of the change sets and outputs of all attempts of a work batch, and of their contents.
+
+    Outputs of earlier batches that the batch uses are included.
 
     Raises StoreCorrupt if a change set cannot be read.
     """
     objects = store.objects()
     seen: set[Digest] = set()
-    for commit in OutcomeRegisters(batch.files, batch.root).scan_new().commits:
-        for outcome in commit.outcomes:
-            if not outcome.changes or outcome.changes in seen:
-                continue
-            seen.add(outcome.changes)
-            yield outcome.changes
-            for listed in read_change_set(objects, outcome.changes).changes:
-                yield from filter(None, (listed.change.before, listed.change.after))
+    commits = OutcomeRegisters(batch.files, batch.root).scan_new().commits
+    digests = [digest for commit in commits for one in commit.outcomes for digest in (one.changes, one.outputs)]
+    for digest in (*digests, *(success.outputs for success in (read_work(batch).successes or {}).values())):
+        if not digest or digest in seen:
+            continue
+        seen.add(digest)
+        yield digest
+        for listed in read_change_set(objects, digest).changes:
+            yield from filter(None, (listed.change.before, listed.change.after))

@@ -91,6 +91,8 @@ def attempt_outcome(
     is_final: bool = False,
     changes: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
     unrecorded: int = 0,
+    outputs: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
+    inputs: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
     notes: tuple[str, ...] = (),
 ) -> EncodedOutcome:
     """Return the outcome of an attempt of a command. It has no records and no bytes."""
@@ -109,6 +111,8 @@ def attempt_outcome(
         is_final=is_final,
         changes=changes,
         unrecorded=unrecorded,
+        outputs=outputs,
+        inputs=inputs,
         notes=notes,
     )
     return EncodedOutcome(outcome, b"", b"")

@@ -107,6 +107,8 @@ class AttemptReader:
                     is_final=outcome.is_final,
                     changes=outcome.changes,
                     unrecorded=outcome.unrecorded,
+                    outputs=outcome.outputs,
+                    inputs=outcome.inputs,
                     notes=outcome.notes,
                 )
             )

@@ -14,7 +14,7 @@ from codebatch.errors import BatchRemoved, CodebatchError, StoreCorrupt, StoreEr
 from codebatch.model.text.quantities import count_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer
-from codebatch.model.work.work_batch import Work
+from codebatch.model.work.work_batch import TaskSuccess, Work
 from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.project.stores import StoreLocator
 from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
@@ -219,6 +219,7 @@ def _add_tasks(
     stored = CommandDefinitions(work_batch.store, batch)
     needs = explicit_needs((*work.edges, *work.satisfied_needs), work.inferred)
     answered = frozenset(_answered_commands(work_batch))
+    successes = work.successes or {}
     for status in work_batch.standing.commands:
         if status.id not in definitions or status.id in previous_tasks:
             continue
@@ -233,11 +234,16 @@ def _add_tasks(
             batch.id,
             is_named_batch,
             "interrupted" if status.is_interrupted else "",
+            TaskSuccess(batch=batch.id, outputs=status.outputs, inputs=status.inputs)
+            if status.round
+            else successes.get(status.id),
         )
     for id_, digest in work.done_before.items():
         if id_ in definitions and id_ not in previous_tasks:
             is_current = digest == definitions[id_].digest
-            previous_tasks[id_] = PreviousTask(CommandState.DONE, digest, is_current, False, batch.id, False)
+            previous_tasks[id_] = PreviousTask(
+                CommandState.DONE, digest, is_current, False, batch.id, False, success=successes.get(id_)
+            )
 
 
 def _executed_definition_digest(

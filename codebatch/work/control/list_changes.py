@@ -46,6 +46,7 @@ _NO_SETTINGS = frozenset(
         "satisfied_needs",
         "done_before",
         "left_out",
+        "successes",
     }
 )
 """Fields of a stored work batch that are not settings for all its tasks."""

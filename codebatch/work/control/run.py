@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from codebatch.coordinator.work.execution import run_work_batch
-from codebatch.errors import BatchRunning, NothingToDo, StoreUnwritable
+from codebatch.errors import BatchRunning, InvalidInput, NothingToDo, StoreUnwritable
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open
 from codebatch.model.work.work_batch import CONFIDENCE_MIN, Work
@@ -173,16 +174,34 @@ def _analyze_command_line(paths: tuple[Path, ...], options: WorkOptions, *, is_a
 
 
 def _with_done_tasks(store: StoreDir, listed: WorkList) -> Work:
-    """Return a batch that also records which of the unselected tasks of its list are done.
+    """Return a batch that also records which of the unselected tasks of its list are done, and earlier successes.
 
-    So these outcomes stay known even if the earlier batches are removed.
+    So these outcomes stay known even if the earlier batches are removed. Raises InvalidInput if a task uses outputs of
+    an unselected task that has none.
     """
-    done_definitions = {id_: listed.definitions[id_] for id_ in listed.definitions.keys() - {*listed.work.order}}
+    skipping = {command.id for command in listed.commands if command.skip_if_unchanged}
+    unselected = listed.definitions.keys() - {*listed.work.order}
     former: dict[CommandId, PreviousTask] = {}
-    if done_definitions:
-        add_previous_tasks(former, store, listed.identity, done_definitions)
-    done = {id_: task.definition for id_, task in former.items() if task.state is CommandState.DONE}
-    return replace(listed.work, done_before=dict(sorted(done.items())))
+    if wanted := {id_: listed.definitions[id_] for id_ in unselected | skipping}:
+        add_previous_tasks(former, store, listed.identity, wanted)
+    done = {
+        id_: task.definition for id_, task in former.items() if task.state is CommandState.DONE and id_ in unselected
+    }
+    successes = {
+        id_: task.success
+        for id_, task in sorted(former.items())
+        if task.success is not None
+        and ((id_ in skipping and task.success.inputs) or (id_ in done and task.success.outputs))
+    }
+    for command in listed.commands:
+        for id_ in (id_ for name, ids in (command.outputs_of or {}).items() if name for id_ in ids):
+            if id_ in unselected and not (id_ in successes and former[id_].is_current):
+                raise InvalidInput(
+                    f"{command.id!r} uses the outputs of {id_!r}, which does not run in this batch, and no "
+                    "earlier batch has outputs of its present definition",
+                    hint=f"run {id_!r} too",
+                )
+    return replace(listed.work, done_before=dict(sorted(done.items())), successes=successes or UNSET)
 
 
 def list_files(

@@ -33,12 +33,13 @@ _FAILURE_REASON_TEXTS = {
     "timeout": "timed out",
     "stall": "printed nothing for too long",
     "memory": "used too much memory",
-    "check": "its changes could not be recorded",
+    "check": "its outputs or changes could not be stored",
     "start": "could not be started",
     "conflict": "the changes of tasks that it needs conflict",
     "interrupted": "interrupted: its worker or the machine died",
     "limited": "rate limited",
     "unneeded": "nothing to do",
+    "unchanged": "unchanged since its last success",
     "when": "`when` did not end in time, or could not start",
 }
 _STOP_CAUSE_TEXTS = {
@@ -47,7 +48,7 @@ _STOP_CAUSE_TEXTS = {
     "failure": "{} failed",
     "cancel": "the batch was cancelled",
 }
-NOTHING_TO_DO_REASONS = ("unneeded", "when")
+NOTHING_TO_DO_REASONS = ("unneeded", "when", "unchanged")
 """Reasons of a task that is done because there was nothing to do. A task that failed can have the reason `when` too."""
 FAILED_NOTIFICATIONS_MAX = 10
 _LINE_CHARACTERS_MAX = 80

@@ -25,7 +25,12 @@ from codebatch.model.work.command import (
     RetryRule,
     encode_command,
 )
-from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, expand_arguments, longest_argument, used_placeholders
+from codebatch.model.work.placeholders import (
+    ARGUMENT_BYTES_MAX,
+    expand_arguments,
+    is_outputs_name,
+    longest_argument,
+)
 from codebatch.model.work.placeholders import PLACEHOLDER_NAMES as PLACEHOLDERS
 from codebatch.model.work.work_batch import DEFAULT_POLICY, TaskPolicy
 from codebatch.work.definition.environment import combine_layers, make_env_layer
@@ -249,15 +254,7 @@ class TaskDefiner:
 
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
         """Report placeholders in a command that have no value."""
-        texts = [*command.environment_layers(), *(command_try.env for command_try in command.tries)]
-        runs = [command.run, command.check, command.when or "", *(command_try.run for command_try in command.tries)]
-        suffixes = [command_try.text_suffix for command_try in command.tries]
-        if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
-            return
-        used = used_placeholders([*suffixes, *(value for env in texts for value in env.values())]).union(
-            *map(used_placeholders, runs)
-        )
-        of_each = {name for name in used if name not in PLACEHOLDERS}
+        of_each = {name for name in command.placeholders() if name not in PLACEHOLDERS and not is_outputs_name(name)}
         for member in [None] if members is None else members:
             has = set() if member is None else {*member.values, *(["files"] if member.files else [])}
             for name in sorted(of_each - has):
@@ -271,11 +268,23 @@ class TaskDefiner:
     def _member_task(self, template: DefinedTask, command: Command, member: GroupMember) -> DefinedTask:
         id_ = CommandId(f"{template.id}/{member.key}")
         title = f"{command.title}: {member.label}" if command.title else member.label
+        inputs, outputs = member.expand_patterns(template.inputs), member.expand_patterns(template.outputs)
         member_command = msgspec.structs.replace(
-            command, id=id_, title=title, values=dict(member.values), files=member.files
+            command,
+            id=id_,
+            title=title,
+            values=dict(member.values),
+            files=member.files,
+            inputs=inputs if command.inputs else UNSET,
         )
         return template._replace(
-            id=id_, command=member_command, group=template.id, key=member.key, pair_values=member.pair_values()
+            id=id_,
+            command=member_command,
+            group=template.id,
+            key=member.key,
+            inputs=inputs,
+            outputs=outputs,
+            pair_values=member.pair_values(),
         )
 
     def _retries_max(self, task: TaskTable, place: TableLocation) -> int:
@@ -364,6 +373,8 @@ def _make_command(
         skip_status=task.skip_status,
         when=task.when or UNSET,
         when_timeout_seconds=task.when_timeout_seconds if task.when else UNSET,
+        skip_if_unchanged=task.skip_if_unchanged or UNSET,
+        inputs=task.inputs if task.skip_if_unchanged else UNSET,
         tries=tuple(_make_retry_changes(try_table) for try_table in task.tries),
         question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
         retry_if=None if task.retry_if is UNSET else msgspec.convert(msgspec.to_builtins(task.retry_if), RetryRule),

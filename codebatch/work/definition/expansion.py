@@ -34,6 +34,7 @@ from codebatch.work.definition.task_files import text_lines
 from codebatch.work.definition.work_files import decode_text, read_bytes
 
 _VALUE_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
+_PATTERN_SPECIAL = re.compile(r"[\\*?\[\] !#]")
 _LABEL_CHARACTERS_MAX = 80
 
 
@@ -53,6 +54,17 @@ class GroupMember(NamedTuple):
         """Return the values of placeholders in `needs` and `after`. Paths are relative to the root, unlike in `run`."""
         values = {**self.values, "each": self.identity}
         return values | {"file": self.identity} if "file" in values else values
+
+    def expand_patterns(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        """Return `inputs` or `outputs` with the values of this member in place of placeholders.
+
+        Special characters of values are escaped. Other text in braces stays.
+        """
+        values = self.pair_values()
+        names = re.compile(f"{{({'|'.join(map(re.escape, values))})}}")
+        return tuple(
+            names.sub(lambda match: _PATTERN_SPECIAL.sub(r"\\\g<0>", values[match[1]]), each) for each in patterns
+        )
 
 
 class _ExpandedItem(NamedTuple):

@@ -10,7 +10,7 @@ from codebatch.errors import BatchIncomplete, BatchRunning, InvalidInput, Nothin
 from codebatch.model.graph import find_reachable
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.task_patterns import has_wildcard, matching_ids
-from codebatch.model.work.work_batch import LeftOutTask, WorkEdge
+from codebatch.model.work.work_batch import LeftOutTask, TaskSuccess, WorkEdge
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.work.definition.commands import DefinedTask
 from codebatch.work.definition.definitions import TaskDefinition
@@ -49,6 +49,7 @@ class PreviousTask(NamedTuple):
     - `batch`: the ID of the batch.
     - `is_named_batch`: the batch was named with `--of`.
     - `held`: the reason why `--unfinished` leaves out the task. It could otherwise run twice.
+    - `success`: its last success, or None if a later attempt did not succeed.
     """
 
     state: CommandState
@@ -58,6 +59,7 @@ class PreviousTask(NamedTuple):
     batch: str
     is_named_batch: bool
     held: HeldReason = ""
+    success: TaskSuccess | None = None
 
 
 PreviousTasks = Mapping[CommandId, PreviousTask]

@@ -201,6 +201,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     log_mb_max: PositiveInteger = LOG_MB_MAX
     inputs: PatternTexts = ()
     outputs: PatternTexts = ()
+    skip_if_unchanged: BooleanValue = False
     tags: TextList = ()
     check: Annotated[str | tuple[str, ...], Meta(description="a string, or a list of strings")] = ""
     retries: (

@@ -76,7 +76,7 @@ def resolve_edges(
     If a pair has `needs` and `after`, the edge is `needs`. `groups` maps groups to their members. `done` has the IDs of
     tasks that the list marks as done. A dependency on one of them is satisfied, so it gives no edge.
     """
-    references = _NameResolver(tasks, groups, done, problems)
+    references = TaskNameResolver(tasks, groups, done, problems)
     edges: list[WorkEdge] = []
     for task in tasks:
         pairs: dict[CommandId, EdgeKind] = {}
@@ -116,8 +116,8 @@ def early_member_notes(tasks: Sequence[DefinedTask], edges: Iterable[WorkEdge]) 
     return notes
 
 
-class _NameResolver:
-    """A resolver of the names in `needs` and `after`."""
+class TaskNameResolver:
+    """A resolver of the names in `needs` and `after`, and in placeholders for outputs."""
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.selection import ListIdentity, PreviousTasksReader, TaskSelection, abbreviated_ids
 from codebatch.work.definition.settings import BatchSettings, WorkOptions, merge_batch_settings
 from codebatch.work.definition.table_checks import TableChecker
+from codebatch.work.definition.task_outputs import connect_outputs
 from codebatch.work.definition.trees import make_tree_settings
 from codebatch.work.definition.validation import (
     check_cycles,
@@ -119,6 +120,7 @@ def _read_list(
     has_costs = [task.policy.has_cost or task.command is None for task in tasks]
     check_list_limits(settings.limits, has_costs, files[0].table_location(), problems)
     edges = resolve_edges(tasks, definer.groups, done, problems)
+    tasks = connect_outputs(tasks, definer.groups, done, edges, problems)
     check_cycles(edges, problems)
     trees = make_tree_settings(settings, files[0], cwd, [task.command for task in tasks], environ, problems)
     problems.raise_any()
@@ -134,8 +136,7 @@ def _read_list(
     inferred: list[InferredEdge] = []
     rejected: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
-        # Imported only if needed, because the inference rules compile many patterns.
-        from codebatch.work.definition.inferred_edges import add_inferred_edges
+        from codebatch.work.definition.inferred_edges import add_inferred_edges  # It compiles many patterns.
 
         edges, inferred, rejected = add_inferred_edges(tasks, edges, definer.groups, settings, options)
     settings.warnings.extend(early_member_notes(tasks, edges))

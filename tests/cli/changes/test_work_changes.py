@@ -194,7 +194,7 @@ def test_changes_that_could_not_be_recorded_are_reported(tmp_path: Path) -> None
     made.end("fix", {b"a.py": (b"a\n", b"1\n")})
     made.end("lost", None, type_="failed")
     codebatch = CommandLine(tmp_path)
-    expected = "lost: its changes could not be recorded; its tree was not kept"
+    expected = "lost: its outputs or changes could not be stored; its tree was not kept"
     for words in (["changes"], ["changes", "--json"], ["changes", "lost"], ["apply"], ["apply", "--dry-run"]):
         assert expected in codebatch(*words, status=3).notes
     assert contents(tmp_path)["a.py"] == b"1\n"

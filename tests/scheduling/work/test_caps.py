@@ -45,6 +45,8 @@ def _ended(epoch: int, cost: float | None, reason: str | None = None) -> Attempt
         ([], {0: 1}, WorkLimits(attempts_max=2), None),
         ([], {0: 1, 1: 1}, WorkLimits(pools={"api": Caps(attempts_max=2)}), 2),
         ([_ended(1, None, "unbegun")], {0: 1}, WorkLimits(attempts_max=1), None),
+        ([_ended(1, None, "unchanged")], {0: 1}, WorkLimits(attempts_max=1), None),
+        ([_ended(1, None, "unchanged")], {0: 1}, WorkLimits(cost_max=1), None),
         ([_ended(1, 1.0, "limited")], {0: 1}, WorkLimits(attempts_max=1), 1),
         ([_ended(1, 2.0)], {0: 1}, WorkLimits(cost_max=2), 2),
         ([_ended(1, 1.9)], {0: 1}, WorkLimits(cost_max=2), None),

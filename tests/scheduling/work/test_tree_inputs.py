@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import msgspec
 import pytest
 from hypothesis import given
+from msgspec import UNSET
 
 from codebatch.coordinator.work.attempt_context import make_assign
 from codebatch.model.digest import Digest
@@ -17,12 +18,12 @@ from codebatch.model.shard import Shard, ShardId
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer, Open, Request, RequestBody, RequestHead, Skip
 from codebatch.model.work.trees import NeededChanges, TreeInput
-from codebatch.model.work.work_batch import FailureAction, TaskPolicy, Work, WorkEdge
+from codebatch.model.work.work_batch import FailureAction, TaskPolicy, TaskSuccess, Work, WorkEdge
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded, StartCommand
-from codebatch.scheduling.work.tree_inputs import kept_trees, make_tree_input, needed_items
+from codebatch.scheduling.work.tree_inputs import kept_trees, make_tree_input, needed_items, needed_outputs
 from codebatch.store.work.attempts import CommandPlaces
 
 A, B, C, D = (CommandId(name) for name in "abcd")
@@ -61,6 +62,8 @@ def conduct(
     bodies: Sequence[RequestBody] = (),
     order: Sequence[CommandId] = ALL,
     on_failure: FailureAction = "skip-dependents",
+    policies: Mapping[CommandId, TaskPolicy] | None = None,
+    successes: Mapping[CommandId, TaskSuccess] | None = None,
 ) -> Conductor:
     work = Work(
         source="test",
@@ -68,6 +71,8 @@ def conduct(
         order=tuple(order),
         edges=tuple(edge if isinstance(edge, WorkEdge) else WorkEdge(*edge) for edge in edges),
         on_failure=on_failure,
+        policies={**(policies or {})},
+        successes={**successes} if successes else UNSET,
     )
     requests = [Request(RequestHead(n=n, at_ns=0, by="test"), body) for n, body in enumerate(bodies, start=1)]
     return Conductor(
@@ -198,3 +203,28 @@ def test_tree_of_the_last_failure_is_kept() -> None:
 def test_tree_of_a_success_is_kept_if_work_is_not_recorded(unrecorded: int, expected: list[tuple[str, int]]) -> None:
     last = msgspec.structs.replace(ended(A, 2), unrecorded=unrecorded)
     assert kept_trees(conduct([], [msgspec.structs.replace(ended(A, 1), unrecorded=1), last])) == expected
+
+
+E = CommandId("e")
+USES_ALL = {D: TaskPolicy(outputs_of=(A, B, C, E))}
+
+
+def _with_outputs(outcome: AttemptOutcome) -> AttemptOutcome:
+    return msgspec.structs.replace(outcome, outputs=set_of(ALL[outcome.item], outcome.round))
+
+
+def test_outputs_are_those_of_the_last_success_of_done_tasks() -> None:
+    outcomes = [_with_outputs(ended(A, 1)), _with_outputs(ended(A, 2)), _with_outputs(ended(B)), ended(B, 2, "failed")]
+    successes = {E: TaskSuccess(batch="e", outputs=set_of(E, 1)), B: TaskSuccess(batch="b", outputs=set_of(B, 9))}
+    conductor = conduct([(D, C), (C, A), (C, B)], [*outcomes, ended(C)], policies=USES_ALL, successes=successes)
+    assert needed_outputs(conductor, 3) == {A: set_of(A, 2), E: set_of(E, 1)}
+    assert needed_outputs(conductor, 2) == {}
+
+
+def test_earlier_success_counts_only_before_the_first_attempt_of_the_batch() -> None:
+    success = TaskSuccess(batch="b", inputs=set_of(A, 1))
+    places = CommandPlaces([Shard(id=ShardId("0" * 8), start=0, end=4, bytes=0)])
+    for outcomes, expected in (([], success), ([ended(A, 1, "failed")], None), ([ended(A, 1)], None)):
+        conductor = conduct([], outcomes, successes={A: success})
+        start = StartCommand(worker=WorkerId(1), item=0, round=2, epoch=2, requests=0, failed_tries=0)
+        assert make_assign(conductor, start, places, lambda _: False).brief.success == expected

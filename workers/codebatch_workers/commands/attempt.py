@@ -42,8 +42,8 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     If `type` is None, no outcome is committed. `orphaned_processes` describes processes that keep running.
 
     `reported_question` is the question with which the command ended. `report`, `until_ns`, `wait_seconds`, `is_final`,
-    `changes`, `unrecorded` and `notes` are as in `TaskOutcome`. `spent_seconds` are `seconds` without the time spent
-    waiting for answers.
+    `changes`, `unrecorded`, `outputs`, `inputs` and `notes` are as in `TaskOutcome`. `spent_seconds` are `seconds`
+    without the time spent waiting for answers.
     """
 
     type: OutcomeType | None
@@ -61,6 +61,8 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     is_final: bool = False
     changes: Digest = Digest("")
     unrecorded: int = 0
+    outputs: Digest = Digest("")
+    inputs: Digest = Digest("")
     notes: tuple[str, ...] = ()
 
     @property

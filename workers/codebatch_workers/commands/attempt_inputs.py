@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from codebatch.model.work.question import Question
 from codebatch.model.work.request import Answer
 from codebatch.protocol.messages import Assign, NeedState
 from codebatch.store import layout
+from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.work.attempts import read_attempt
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
@@ -50,7 +51,8 @@ class AttemptFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The paths of an attempt's files, and values for placeholders. A path is empty if the attempt lacks the file.
 
     The command itself writes the file `question`. `task_text` is the content of the file `text`. `number` is the number
-    of the try, from 1. `session` is the session that the previous attempt reported.
+    of the try, from 1. `session` is the session that the previous attempt reported. `outputs` has the values of the
+    placeholders for outputs of needed tasks.
     """
 
     task_text: str
@@ -61,6 +63,7 @@ class AttemptFiles(msgspec.Struct, frozen=True, kw_only=True):
     previous_log: Path
     number: int
     session: str
+    outputs: Mapping[str, str] = {}
 
     def placeholder_values(self, command: Command) -> dict[str, str]:
         """Return the value of each placeholder that the command may contain."""
@@ -74,6 +77,7 @@ class AttemptFiles(msgspec.Struct, frozen=True, kw_only=True):
             "previous_log": str(self.previous_log),
             "session": self.session,
             **command.values,
+            **self.outputs,
         }
 
     def environment_variables(self) -> dict[str, str]:
@@ -111,6 +115,7 @@ class AttemptFilesWriter:
         scratch: AttemptDirectories,
         questions: QuestionStore,
         requests: RequestStore,
+        objects: ObjectStore,
     ) -> None:
         """`scratch` has the directories of this worker's attempts."""
         self._files = files
@@ -118,6 +123,7 @@ class AttemptFilesWriter:
         self._scratch = scratch
         self._questions = questions
         self._requests = requests
+        self._objects = objects
 
     def write_files(self, command: Command, assign: Assign, directory: Path) -> AttemptFiles:
         """Write the files of an attempt into its directory. Raises ProcessNotStarted or StoreUnwritable."""
@@ -138,12 +144,19 @@ class AttemptFilesWriter:
             previous_log=previous,
             number=brief.tried + 1,
             session=report.session,
+            outputs=self._write_outputs(command, assign, directory) if command.outputs_of else {},
         )
         full_text = _build_text(command, materials, answers)
         if not full_text:
             return materials
         self._files.write_volatile(directory / "text", full_text.encode())
         return msgspec.structs.replace(materials, task_text=full_text, text=directory / "text")
+
+    def _write_outputs(self, command: Command, assign: Assign, directory: Path) -> dict[str, str]:
+        # Few tasks use outputs of others.
+        from codebatch_workers.commands.task_outputs import write_needed_outputs
+
+        return write_needed_outputs(command, assign.brief.outputs, directory / "outputs", self._objects)
 
     def _first_answers(self, unit: WorkUnit) -> list[AnswerRow]:
         try:

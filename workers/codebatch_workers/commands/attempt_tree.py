@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import CodebatchError, StoreUnwritable, UnreadablePath
+from codebatch.errors import CodebatchError, UnreadablePath
 from codebatch.git.linked_trees import without_repository_variables
 from codebatch.model.change import (
     ChangeSet,
@@ -35,12 +35,9 @@ from codebatch.store.work.trees import BatchTrees, TreeName
 from codebatch.system.files.files import FileLock, RealFiles
 from codebatch.system.files.writable_tree import WritableTree, restore_permissions
 from codebatch_workers.commands.attempt import AttemptResult
+from codebatch_workers.commands.attempt_outputs import store_when_possible
 from codebatch_workers.commands.tree_changes import list_changes
 from codebatch_workers.syntax.edited_files import count_changed_lines
-
-STORE_SECONDS_MAX = 60.0
-"""How long an attempt that has ended tries to store its changes, for example until the user has freed space."""
-_STORE_INTERVAL_SECONDS = 1.0
 
 Note = Callable[[str], None]
 """A function that writes a line of codebatch into the log of the attempt."""
@@ -136,23 +133,17 @@ class AttemptTree:
 
         If the disk is full, try again for some time. If the command took permissions from its own files, restore them.
         """
-        seconds = 0.0
-        has_restored = False
-        while True:
-            try:
-                with PackWriter(self._objects) as writer:
-                    return self._add_change_set(writer, self._read(writer))
-            except StoreUnwritable:
-                if seconds >= STORE_SECONDS_MAX:
-                    raise
-                seconds += _STORE_INTERVAL_SECONDS
-                sleep(_STORE_INTERVAL_SECONDS)
-            except (UnreadablePath, PermissionError):
-                if has_restored:
-                    raise
-                has_restored = True
-                with contextlib.suppress(OSError):  # The second try reports what is still unreadable.
-                    restore_permissions(self._path)
+
+        def store() -> tuple[Digest, tuple[UnrecordedPath, ...]]:
+            with PackWriter(self._objects) as writer:
+                return self._add_change_set(writer, self._read(writer))
+
+        try:
+            return store_when_possible(store, sleep)
+        except (UnreadablePath, PermissionError):
+            with contextlib.suppress(OSError):  # The second try reports what is still unreadable.
+                restore_permissions(self._path)
+            return store_when_possible(store, sleep)
 
     def _read(self, writer: PackWriter) -> TreeReading:
         if _directory_identity(self._path) != self._identity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.work.command import Command, EnvLayer
@@ -99,13 +99,34 @@ def _command_environment(
     It starts with the caller's environment, or with the few variables that most programs need. Then each layer of
     settings in the command's definition adds or replaces variables.
     """
+
+    def expand(text: str) -> str:
+        return expand_arguments([text], values)[0]
+
     if command.clean_env:
         variables_by_name = {
             name: base_environment[name] for name in _VARIABLES_KEPT_IF_CLEAN if name in base_environment
         }
     else:
         variables_by_name = dict(base_environment)
+    variables_by_name |= read_list_variables(command, root, base_environment, masker, expand)
+    masker.add_variables(variables_by_name)
+    return variables_by_name
+
+
+def read_list_variables(
+    command: Command,
+    root: Path,
+    base_environment: Mapping[str, str],
+    masker: SecretMasker,
+    expand: Callable[[str], str] = str,
+) -> dict[str, str]:
+    """Return the variables that the task list defines for a command. Raises ProcessNotStarted.
+
+    `expand` replaces the placeholders in a text.
+    """
     layers = [*(command.env_under or ()), EnvLayer(env=command.env)]
+    list_variables: dict[str, str] = {}
     layer_variables: list[dict[str, str]] = []
     scope = dict(base_environment)
     masker.add_variables(scope)
@@ -119,20 +140,19 @@ def _command_environment(
             masker.add_variables(layer_variables[-1])
             scope |= layer_variables[-1]
     for layer, variables in zip(layers, layer_variables, strict=True):
-        variables_by_name |= variables
+        list_variables |= variables
         for name, value in layer.env.items():
-            variables_by_name[name] = _expand_value(name, value, scope, values)
-    masker.add_variables(variables_by_name)
-    return variables_by_name
+            list_variables[name] = _expand_value(name, value, scope, expand)
+    return list_variables
 
 
-def _expand_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
+def _expand_value(name: str, value: str, scope: Mapping[str, str], expand: Callable[[str], str]) -> str:
     """Return the value of the variable `name`: the text `value`, in which variables and placeholders are expanded.
 
     Texts that the expansion inserts are not expanded again. Raises ProcessNotStarted.
     """
     try:
-        return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])
+        return expand_value(value, scope, expand)
     except (PlaceholderError, VariableError) as error:
         raise ProcessNotStarted(f"cannot build its environment: {name}: {error}") from error
 

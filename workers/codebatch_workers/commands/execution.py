@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET
 
 from codebatch.model.work.command import Command
+from codebatch.protocol.messages import AttemptInput
+from codebatch.store.objects.object_store import ObjectStore
 from codebatch.system.files.files import StoreFiles
 from codebatch.system.processes.command_processes import CommandStarter, ProcessNotStarted, ProcessStart
 from codebatch.system.processes.progress_cell import CommandProcess
@@ -16,8 +20,12 @@ from codebatch_workers.commands.attempt_inputs import AttemptFiles
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.log import AttemptLogWriter
+from codebatch_workers.commands.masking import SecretMasker
 from codebatch_workers.commands.result_parsing import read_ending, read_question_file
 from codebatch_workers.commands.run import PrefetchedRun
+
+if TYPE_CHECKING:
+    from codebatch_workers.commands.attempt_outputs import AttemptOutputs
 
 _NOTHING_TO_DO_STATUS = 1
 """The exit status of `when` that means that there is nothing to do."""
@@ -29,11 +37,30 @@ _UNANSWERED_TEXT = (
 
 NO_COMMAND_PROCESS = CommandProcess(0, 0, 0, 0)
 
+ResultFinisher = Callable[[AttemptResult], AttemptResult]
+
 ProcessStartMaker = Callable[[str | tuple[str, ...], bool], ProcessStart]
 """A function that takes a command line and a flag, and returns how to start the command. Raises ProcessNotStarted.
 
 If the flag is set, the process gets the command's standard input.
 """
+
+
+def make_outputs(
+    command: Command,
+    root: Path,
+    objects: ObjectStore,
+    brief: AttemptInput,
+    log: AttemptLogWriter,
+    environment: Mapping[str, str],
+    masker: SecretMasker,
+) -> AttemptOutputs | None:
+    """Return the outputs of an attempt, or None if its command has none and is never skipped."""
+    if not (command.outputs or command.skip_if_unchanged):
+        return None
+    from codebatch_workers.commands.attempt_outputs import AttemptOutputs  # Few batches have outputs.
+
+    return AttemptOutputs(command, root, objects, brief, log, environment, masker)
 
 
 class AttemptExecution:
@@ -56,12 +83,14 @@ class AttemptExecution:
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
         is_first_try: bool = True,
+        finish: ResultFinisher = lambda result: result,
     ) -> None:
         """`command` is the definition that applies to this try. `report_child` and `now_ns` are as in `RunningAttempt`.
 
         `has_written` returns whether the command may have written files to the attempt's directory. False is certain.
 
-        `when` of the command runs only if `is_first_try` is set.
+        `when` of the command runs only if `is_first_try` is set. `finish` adds outputs to the result of an attempt
+        whose processes have ended.
         """
         self._command = command
         self._materials = materials
@@ -77,12 +106,13 @@ class AttemptExecution:
         self._has_written = has_written
         self._now_ns = now_ns
         self._is_first_try = is_first_try
+        self._finish = finish
 
     def run(self) -> AttemptResult:
         """Run the attempt until it ends. If it failed, apply `retry_if` and `wait_if` of the command to the result."""
         if self._is_first_try and self._command.when and (decided := self._run_condition()) is not None:
-            return decided
-        result = self._run_and_check()
+            return self._finish(decided)
+        result = self._finish(self._run_and_check())
         has_rules = self._command.retry_if is not None or self._command.wait_if
         has_failed = result.type == "failed" and result.reason != "start"
         may_be_limited = result.type == "result" and result.exit_status in (self._command.wait_exits or ())

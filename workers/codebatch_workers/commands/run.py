@@ -206,6 +206,8 @@ def _encode_outcome(attempt: _FinishedAttempt) -> EncodedOutcome:
         is_final=result.is_final,
         changes=result.changes,
         unrecorded=result.unrecorded,
+        outputs=result.outputs,
+        inputs=result.inputs,
         notes=result.notes,
     )
 

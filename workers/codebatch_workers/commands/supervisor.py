@@ -56,7 +56,7 @@ from codebatch_workers.commands.attempt_inputs import AttemptFilesWriter
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.context import make_process_start
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.commands.execution import AttemptExecution
+from codebatch_workers.commands.execution import AttemptExecution, make_outputs
 from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, NOTES_MAX, AttemptLogWriter
 from codebatch_workers.commands.masking import SECRET_CHARACTERS_MIN, SecretMasker
 from codebatch_workers.commands.process import RealCommandStarter
@@ -124,7 +124,7 @@ class Supervisor:
         self._journal = journal.JournalWriter(files, root, launch.holder, wall_ns)
         self._questions, self._requests = QuestionStore(files, root), RequestStore(files, root)
         self._scratch = AttemptDirectories(files, root / layout.SCRATCH / launch.holder, wall_ns)
-        self._materials = AttemptFilesWriter(files, root, self._scratch, self._questions, self._requests)
+        self._materials = AttemptFilesWriter(files, root, self._scratch, self._questions, self._requests, self._objects)
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: CommandStarter = commands or RealCommandStarter()
@@ -262,6 +262,9 @@ class Supervisor:
     ) -> AttemptResult:
         unit = assign.unit
         self._record_step(unit, PHASE_COMMAND)
+        outputs = make_outputs(command, self._root, self._objects, assign.brief, log, self._environment, masker)
+        if outputs is not None and (reused := outputs.reuse_success()) is not None:
+            return reused
         try:
             materials = self._materials.write_files(command, assign, directory)
         except (ProcessNotStarted, StoreUnwritable) as error:
@@ -270,6 +273,7 @@ class Supervisor:
         tree = None if command.isolation is UNSET else self._make_tree(command.isolation, command, assign, log)
         if isinstance(tree, AttemptResult):
             return tree
+        root = self._root if tree is None else tree.root
 
         def start_of(run: str | tuple[str, ...], reads: bool) -> ProcessStart:
             start = make_process_start(
@@ -278,7 +282,7 @@ class Supervisor:
                 materials,
                 batch=self._batch.id,
                 round_=unit.round,
-                root=self._root if tree is None else tree.root,
+                root=root,
                 base_environment=self._environment if tree is None else tree.environment(self._environment),
                 tree_variables={} if tree is None else tree.variables(self._environment),
                 mark=attempt_mark(self._holder.id, unit.shard, unit.start, assign.epoch),
@@ -304,6 +308,7 @@ class Supervisor:
             has_written=lambda: not self._scratch.is_untouched(directory),
             now_ns=self._now_ns,
             is_first_try=not assign.brief.tried,
+            finish=(lambda result: result) if outputs is None else lambda result: outputs.finish(result, root),
         )
         result = execution.run()
         if result.orphaned_processes:
