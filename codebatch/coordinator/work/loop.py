@@ -35,6 +35,7 @@ from codebatch.errors import BatchRunning, CodebatchError, EnvironmentBroken, St
 from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import Plan
 from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import Set
 from codebatch.model.work.work_batch import WORK_TASK, Work
 from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
@@ -232,10 +233,9 @@ class WorkCoordinator:
 
     def _run_turn(self) -> None:
         events = self._backend.wait()
+        self._read_clock()
         self._append_waiting_stops()
         self._read_requests()  # Workers read requests too. Their messages may be the effect of a request.
-        if self._end_action is None and (change := self._clock.read_change()) is not None:
-            self._handle_event(change)
         for event in events:
             self._handle_backend_event(event)
         if not events or self._now_ns() - self._read_ns >= _QUESTIONS_POLL_NS:
@@ -304,10 +304,16 @@ class WorkCoordinator:
         except StoreCorrupt as error:
             self._stop_after_error(error)
             return
-        # If the run ends, the next coordinator handles the rest.
         while self._end_action is None and self._requests_handed < len(requests):
             self._requests_handed += 1
-            self._handle_event(RequestRead(requests[self._requests_handed - 1]))
+            request = requests[self._requests_handed - 1]
+            if isinstance(request.body, Set) and request.body.deadline_ns:
+                self._read_clock(request.body.deadline_ns)  # The request may start tasks.
+            self._handle_event(RequestRead(request))
+
+    def _read_clock(self, new_deadline_ns: int = 0) -> None:
+        if self._end_action is None and (change := self._clock.read_change(new_deadline_ns)) is not None:
+            self._handle_event(change)
 
     def _handle_event(self, event: CommandEvent) -> None:
         """Pass an event to the conductor and execute its actions. Then handle the events that the actions cause."""
@@ -316,11 +322,13 @@ class WorkCoordinator:
             return
         while self._events:
             event = self._events[0]
-            for action in self.conductor.handle(event):
-                self._execute_action(action)
-            self.publisher.on_event_handled(event)
-            if self._watcher is not None:
-                self._watcher.on_event_handled(event)
+            # If an action reads several requests, the run may end at one. The next coordinator handles the rest.
+            if self._end_action is None or not isinstance(event, RequestRead):
+                for action in self.conductor.handle(event):
+                    self._execute_action(action)
+                self.publisher.on_event_handled(event)
+                if self._watcher is not None:
+                    self._watcher.on_event_handled(event)
             self._events.popleft()
 
     def _execute_action(self, action: CommandAction) -> None:

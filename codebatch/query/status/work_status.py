@@ -6,7 +6,7 @@ The files are replayed through the scheduler that also runs the batch. So both a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 from msgspec import UNSET
@@ -160,17 +160,24 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 
-def read_work_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader | None = None) -> WorkBatchStatus:
+def read_work_status(
+    store: StoreDir,
+    batch: BatchDir,
+    attempts: AttemptReader | None = None,
+    wall_ns: Callable[[], int] = wall_ns,
+) -> WorkBatchStatus:
     """Read the state of a work batch. Raises WrongBatchKind if the batch is an analysis, or StoreCorrupt.
 
     `attempts` are outcomes that the caller has read already; they are not read again.
     """
     with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
         known = attempts or AttemptReader(batch.plan(), OutcomeRegisters(batch.files, batch.root))
-        return _read_status(store, batch, known)
+        return _read_status(store, batch, known, wall_ns)
 
 
-def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> WorkBatchStatus:
+def _read_status(
+    store: StoreDir, batch: BatchDir, attempts: AttemptReader, wall_ns: Callable[[], int]
+) -> WorkBatchStatus:
     work = read_work(batch)
     commands = read_command_ids(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)

@@ -72,6 +72,8 @@ class CapMeter:
 
     def change(self, caps: Mapping[str, Caps]) -> None:
         """Replace caps, as the request Set does. Caps that a change omits stay."""
+        if not self._caps:  # Without caps, nothing was counted.
+            self._use_by_item = {item: self._item_use(item, runs=False) for item in self._histories.leased_items}
         for scope, new in caps.items():
             old = self._caps.get(scope, Caps())
             self._caps[scope] = Caps(

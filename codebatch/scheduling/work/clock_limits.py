@@ -39,9 +39,12 @@ class ClockWatch:
         self._current = read_clock(commands.agenda.limits, self._read_ns, commands.deadline_ns)
         commands.start_clock(self._current)
 
-    def read_change(self) -> ClockRead | None:
-        """Return the effect of the clock if it has changed since the last call, or None."""
-        limits, deadline_ns = self._commands.agenda.limits, self._commands.deadline_ns
+    def read_change(self, new_deadline_ns: int = 0) -> ClockRead | None:
+        """Return the effect of the clock if it has changed since the last call, or None.
+
+        If `new_deadline_ns` is not 0, it is the deadline that the next request sets.
+        """
+        limits, deadline_ns = self._commands.agenda.limits, new_deadline_ns or self._commands.deadline_ns
         if not (limits.has_clock or deadline_ns):
             return None
         now_ns = self._wall_ns()

@@ -12,6 +12,7 @@ from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.holders import HolderFile
 from tests.proof.commands.tree_inputs import check_tree_input
+from tests.proof.commands.wall import ClockReadings
 from tests.support.schedule import Process
 from tests.support.simulated_channel import Pipe
 
@@ -41,6 +42,7 @@ class SimulatedCommandCrew:
         self.workers: dict[WorkerId, SimulatedWorker] = {}
         self._timers: list[TimerFired] = []
         self._helping: list[bytes] = []
+        self.readings = ClockReadings()
 
     def begin(self) -> None:
         pass
@@ -61,6 +63,7 @@ class SimulatedCommandCrew:
                 self._world.given_behind += len(message.then)
                 for assigned in (message, *message.then):
                     check_tree_input(assigned, self._world.batch()[1])
+                    self._world.note_assignment(assigned, self.workers[worker].holder, self.readings)
             self.workers[worker].pipe.send(message)
 
     def set_timer(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
@@ -72,6 +75,7 @@ class SimulatedCommandCrew:
     def wait(self) -> list[CommandBackendEvent]:
         """Return at most one message of each worker, so that other steps can fall between two messages."""
         self._process.wait(self._has_news, is_patient=False)
+        self.readings.begin_turn()
         events: list[CommandBackendEvent] = []
         chance = self._world.chance
         if self._timers and chance.random() < 0.3:  # Any timer may fire, so there are more orders than with a clock.

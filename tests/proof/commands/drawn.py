@@ -7,8 +7,9 @@ import random
 from msgspec.structs import replace
 
 from codebatch.model.work.command import Command, CommandId, ResultPointers
-from codebatch.model.work.limits import Caps, WorkLimits
 from codebatch.model.work.work_batch import AnsweringPolicy, TaskPolicy, Work, WorkEdge
+from tests.proof.commands.limits_drawn import add_clock, limit_work
+from tests.proof.commands.wall import draw_begin_ns
 from tests.proof.commands.world import CommandWorld, Fault, FaultKind
 
 
@@ -51,7 +52,10 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **options: object) -> Co
     if seed % 3 == 1:
         work = _flat(work)
     if seed % 2:
-        work = _limited(work, random.Random(f"limits {seed}"))
+        work = limit_work(work, random.Random(f"limits {seed}"))
+    begin_ns = draw_begin_ns(random.Random(f"begin {seed}"))
+    if seed % 4 < 2:
+        work = add_clock(work, begin_ns, random.Random(f"clock {seed}"))
     span = 200 + 120 * count
     faults = [
         Fault(at=chance.randrange(span), kind=chance.choice(kinds), seed=chance.getrandbits(32))
@@ -60,7 +64,7 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **options: object) -> Co
     result = ResultPointers(cost="/cost")
     commands = [Command(id=id_, run=("true",), wait_if=chance.choice(("", "limited")), result=result) for id_ in ids]
     options.setdefault("gives_much", seed % 3 > 0)
-    return CommandWorld(chance, commands, work, faults, **options)  # type: ignore[arg-type] # A negative control plants its bug here.
+    return CommandWorld(chance, commands, work, faults, begin_ns, **options)  # type: ignore[arg-type] # A negative control plants its bug here.
 
 
 def _flat(work: Work) -> Work:
@@ -75,24 +79,3 @@ def _flat(work: Work) -> Work:
         on_failure="skip-dependents" if work.on_failure == "stop" else work.on_failure,
         start_every_seconds=0.0,
     )
-
-
-def _limited(work: Work, chance: random.Random) -> Work:
-    """Return the same commands with caps on attempts and costs of the list, a pool and tasks."""
-    pooled = {id_: chance.random() < 0.5 for id_ in work.order}
-    limits = WorkLimits(
-        attempts_max=chance.choice((None, 1, 2, 4, 8)),
-        cost_max=chance.choice((None, 1.0, 3.0, 6.0)),
-        pools={"api": Caps(attempts_max=chance.choice((None, 1, 3)), cost_max=chance.choice((None, 2.0)))},
-    )
-    policies = {
-        id_: replace(
-            policy,
-            pools={"api": 1} if pooled[id_] else {},
-            attempts_max=chance.choice((None, 1, 2)),
-            waits_max=chance.choice((1, 100)),
-            has_cost=True,
-        )
-        for id_, policy in work.policies.items()
-    }
-    return replace(work, limits=limits, policies=policies, pools={"api": 2})

@@ -7,7 +7,6 @@ whose worker was killed runs until it is killed, which is the worst behavior of 
 from __future__ import annotations
 
 import errno
-import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,33 +19,38 @@ from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, TaskOutcome
-from codebatch.model.work.command import Command
+from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.question import coordinator_question_digest
 from codebatch.model.work.request import Answer, Cancel, Open, RequestBody, Skip
 from codebatch.model.work.work_batch import Work
-from codebatch.protocol.launch import WorkerLaunch
+from codebatch.protocol.launch import WorkerLaunch, attempt_mark
+from codebatch.protocol.messages import Assign
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.scheduling.work.events import AttemptOutcome
 from codebatch.store.batches.batch_directory import BatchDir, open_batch
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.work.attempts import AttemptReader
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import make_work_batch, read_command_ids, read_work
-from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import SystemCalls
 from codebatch.system.host import this_host
-from codebatch.system.processes.command_processes import ProcessEnded, ProcessNotStarted, ProcessStart
+from codebatch.system.processes.command_processes import ProcessNotStarted, ProcessStart
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorLost, report_fatal_error
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
-from tests.proof.commands.meter import Meter
+from tests.proof.commands.limits_drawn import draw_change
+from tests.proof.commands.meter import Meter, check_tries
+from tests.proof.commands.running import Alive, SimulatedCommands
 from tests.proof.commands.starts import Starts
 from tests.proof.commands.told import check_told
+from tests.proof.commands.wall import ClockReadings, WallClock
 from tests.proof.world import Clock, is_commit
 from tests.scheduling.generous import GenerousRuns
 from tests.support.calls import Fate, Operation
@@ -63,7 +67,7 @@ _AT_REST = (CommandState.DONE, CommandState.FAILED, CommandState.BLOCKED, Comman
 
 FaultKind = Literal[
     "kill worker", "kill coordinator", "kill self", "pause", "lose power", "lose reply", "tear register",
-    "refuse once", "refuse on", "drain", "insist", "request", "second coordinator",
+    "refuse once", "refuse on", "drain", "insist", "request", "second coordinator", "change limits", "set clock",
 ]  # fmt: skip
 
 
@@ -76,21 +80,6 @@ class Fault:
     seed: int
 
 
-@dataclass(slots=True)
-class Alive:
-    """A running command. `left` is the number of waits of its supervisor until it ends."""
-
-    task: str
-    round: int
-    left: int
-    status: int
-    question: Path
-    asks_live: bool = False
-    leaves_question: bool = False
-    output: bytes = b""
-    has_been_signalled: bool = False
-
-
 @dataclass
 class CommandWorld:
     """One work batch, its disk, its processes and their faults."""
@@ -99,6 +88,7 @@ class CommandWorld:
     commands: list[Command]
     work: Work
     faults: list[Fault]
+    begin_ns: int = 0
     make_files: type[RealFiles] = RealFiles
     conducting: type[WorkCoordinator] = WorkCoordinator
     switch_rate: float = SWITCH_RATE
@@ -127,6 +117,9 @@ class CommandWorld:
         self._refusing_until = 0
         self._skipped: dict[str, Skip] = {}
         self.meter = Meter(self.work)
+        self._waits_by_task = {command.id: bool(command.wait_if) for command in self.commands}
+        self.wall = WallClock(self.begin_ns)
+        self._known_requests: dict[str, int] = {}
 
     def batch(self, calls: SystemCalls | None = None) -> tuple[StoreDir, BatchDir]:
         """Open the store and the batch, by default in a process without faults."""
@@ -140,7 +133,11 @@ class CommandWorld:
 
     def standing(self) -> WorkBatchStatus:
         """Return the status of the batch according to the disk."""
-        return read_work_status(*self.batch())
+        return read_work_status(*self.batch(), wall_ns=self.wall_ns)
+
+    def wall_ns(self) -> int:
+        """Return the time of the wall clock."""
+        return self.wall.read_ns(self.schedule.steps)
 
     def run(self) -> None:
         """Start coordinators until all commands are at rest and no fault is left."""
@@ -148,14 +145,14 @@ class CommandWorld:
             self._skipped = skips_that_stand(*self.batch())
             self.start_coordinator()
             self.ends.clear()
-            refused = self._refused
+            refused, jumps = self._refused, self.wall.jumps
             self.schedule.run()
             self._processes.clear()
             self._workers.clear()
             self._crews.clear()
             self.starts.check(self._requests().read())
             status = self.standing()
-            if self.ends == ["over"]:
+            if self.ends == ["over"] and self.wall.jumps == jumps:
                 assert not self.alive, "a command outlives the end of its batch"
                 self._check_over(status)
                 check_told(*self.batch(), is_whole=self._refused == refused and not self.happened["lose power"])
@@ -201,7 +198,7 @@ class CommandWorld:
                     crew,
                     about=about,
                     watcher=None,
-                    wall_ns=wall_ns,
+                    wall_ns=lambda: crew.readings.add(self.wall_ns()),
                     now_ns=Clock(holder),
                     read_text=lambda command: "",
                     is_isolated=lambda command: True,
@@ -249,7 +246,7 @@ class CommandWorld:
                         environment={},
                         files=self.make_files(process.calls),
                         cell=MemoryCell(),
-                        commands=_SimulatedCommands(self, process),
+                        commands=SimulatedCommands(self, process),
                         now_ns=Clock(holder),
                         sleep=sleep,
                     )
@@ -275,12 +272,20 @@ class CommandWorld:
         task, round_ = start.environment["CODEBATCH_TASK"], int(start.environment["CODEBATCH_ROUND"])
         twins = [mark for mark, command in self.alive.items() if command.task == task]
         assert not twins, f"{task} runs twice: {twins} and {start.mark}"
-        self.meter.count(task, len(self.alive))
+        store, batch = self.batch()
+        requests = self._requests().read()
         drawn = random.Random(f"{self.work.source} {task} {round_}")
-        if drawn.random() < 0.05:
+        output = drawn.choice((b"", b"limited")) + b'\n{"cost": 1}\n' * (drawn.random() < 0.9)
+        is_started = drawn.random() > 0.05
+        # A provider that refuses a request for now takes nothing for it.
+        is_free = not is_started or (
+            b"cost" not in output and b"limited" in output and self._waits_by_task[CommandId(task)]
+        )
+        self.meter.count(task, int(not is_free), len(self.alive), requests, self._known_requests[start.mark])
+        check_tries(self.work, task, self._outcomes(task), requests)
+        if not is_started:
             raise ProcessNotStarted("drawn")
         self.starts.add(task, round_, start.mark)
-        store, batch = self.batch()
         answers = check_answers(batch, task, round_, Path(start.environment["CODEBATCH_ANSWERS"]))
         self.happened["begun for an answer"] += answers
         if task in self._skipped and skips_that_stand(store, batch).get(task) == self._skipped[task]:
@@ -293,9 +298,23 @@ class CommandWorld:
             question=Path(start.environment["CODEBATCH_QUESTION"]),
             asks_live=drawn.random() < 0.15,
             leaves_question=drawn.random() < 0.15,
-            output=drawn.choice((b"", b"limited")) + b'\n{"cost": 1}\n' * (drawn.random() < 0.9),
+            output=output,
         )
         return command
+
+    def note_assignment(self, assigned: Assign, worker: HolderId, readings: ClockReadings) -> None:
+        """Check the time of an assignment, and record the requests that the coordinator knew."""
+        unit = assigned.unit
+        self._known_requests[attempt_mark(worker, unit.shard, unit.start, assigned.epoch)] = assigned.requests
+        policy = self.work.task_policy(read_command_ids(*self.batch(), self.work)[unit.start])
+        deadlines_ns = self.meter.deadlines_ns(self._requests().read(), assigned.requests)
+        readings.check_start(self.work, policy.pools, deadlines_ns)
+
+    def _outcomes(self, task: str) -> list[AttemptOutcome]:
+        store, batch = self.batch()
+        item = read_command_ids(store, batch, self.work).index(CommandId(task))
+        concluded = AttemptReader(batch.plan(), OutcomeRegisters(batch.files, batch.root)).read()
+        return [outcome for outcome in concluded.conclusions if outcome.item == item]
 
     def people(self, mark: str) -> None:
         """Let a user answer the question that a running command asked, with some probability."""
@@ -364,8 +383,8 @@ class CommandWorld:
             case "refuse on":
                 self._refusing_until = self.schedule.steps + chance.randint(2, 60)
                 return Fate(OSError(errno.ENOSPC, "refused"), share=0)
-            case "request":
-                self._request(self._body(chance))
+            case "request" | "change limits" | "set clock":
+                self._happen_to_all(fault.kind, chance)
             case "second coordinator":
                 self.start_coordinator()
         return None
@@ -375,6 +394,14 @@ class CommandWorld:
             (self.draining if kind == "drain" else self.insisting).add(chance.choice(group))
         elif group:
             self._kill(chance.choice(group))
+
+    def _happen_to_all(self, kind: FaultKind, chance: random.Random) -> None:
+        if kind == "set clock":
+            self.wall.jump(chance)
+        elif kind == "request":
+            self._request(self._body(chance))
+        else:
+            self._request(draw_change(self.standing(), self.begin_ns, chance))
 
     def _kill_self(self, holder: HolderId, chance: random.Random) -> Fate:
         if holder in self._workers:
@@ -433,77 +460,3 @@ class CommandWorld:
     def _new_holder(self) -> HolderId:
         self._holders += 1
         return HolderId(f"{self._holders:032x}")
-
-
-class _SimulatedCommands:
-    """Implementation of Commands."""
-
-    def __init__(self, world: CommandWorld, process: Process) -> None:
-        self._world = world
-        self._process = process
-
-    def start(self, start: ProcessStart) -> _SimulatedRunning:
-        if self._process.is_doomed:
-            raise Killed
-        return _SimulatedRunning(self._world, self._process, start.mark, self._world.begin_command(start))
-
-
-class _SimulatedRunning:
-    """Implementation of Running."""
-
-    def __init__(self, world: CommandWorld, process: Process, mark: str, alive: Alive) -> None:
-        self._world = world
-        self._process = process
-        self._mark = mark
-        self._alive = alive
-        self.pid = self.start_ticks = 1
-
-    def wait(self, seconds: float, channel: int | None) -> None:
-        self._process.wait(lambda: False, is_patient=False)
-        if not self._is_asking():
-            self._alive.left -= 1
-
-    def _is_asking(self) -> bool:
-        """Return whether the command waits for an answer. It asks at most once, and continues after the answer."""
-        if not self._alive.asks_live or self._alive.left > 2:
-            return False
-        files = RealFiles(self._world.disk.calls())
-        ask = self._alive.question.parent / "ask-1.json"
-        if not files.size(ask):
-            self._world.happened["asked while it runs"] += 1
-            files.write_volatile(ask, json.dumps({"text": self._mark}).encode())
-        self._world.people(self._mark)
-        answer = ask.with_suffix(".answer")
-        if files.size(answer) is None:
-            return True
-        assert files.read(answer).startswith(b"so")
-        self._alive.asks_live = False
-        self._world.happened["answer to who runs"] += 1
-        return False
-
-    def read(self) -> bytes:
-        data, self._alive.output = self._alive.output, b""
-        return data
-
-    def has_ended(self) -> bool:
-        return self._alive.left < 0 or self._alive.has_been_signalled
-
-    def signal_group(self, number: int) -> None:
-        self._alive.has_been_signalled = True
-
-    def has_other_processes(self) -> bool:
-        return False
-
-    def resident_bytes(self) -> int:
-        return 0
-
-    def kill_and_wait(self, *, everything: bool, seconds: float) -> list[str]:
-        self._world.alive.pop(self._mark, None)
-        return []
-
-    def close(self) -> ProcessEnded:
-        self._world.alive.pop(self._mark, None)
-        if self._alive.leaves_question and not self._alive.has_been_signalled:
-            RealFiles(self._world.disk.calls()).write_volatile(self._alive.question, b"what now?")
-            self._world.happened["question"] += 1
-        return ProcessEnded(exit_status=-15 if self._alive.has_been_signalled else self._alive.status)

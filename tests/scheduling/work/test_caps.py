@@ -71,8 +71,9 @@ def test_cap_of_a_task_stops_only_this_task_until_it_is_raised() -> None:
     assert meter.met_cap(0) is None
 
 
-def test_cap_that_is_set_later_counts_earlier_attempts() -> None:
-    meter = _meter([], {0: 2}, WorkLimits(attempts_max=9))
+@pytest.mark.parametrize("limits", [WorkLimits(attempts_max=9), WorkLimits()])
+def test_cap_that_is_set_later_counts_earlier_attempts(limits: WorkLimits) -> None:
+    meter = _meter([], {0: 2}, limits)
     meter.change({"pool.api": Caps(attempts_max=2)})
     assert meter.met_cap(1) == ("pool.api", "attempts_max", 2, 2)
 
