@@ -29,7 +29,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId, ResourceUsage
 from codebatch.model.work import event as events
 from codebatch.model.work.event import TaskEvent
-from codebatch.model.work.question import Question
+from codebatch.model.work.question import Question, cap_question_text
 from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained
@@ -328,8 +328,7 @@ class EventPublisher:
                 case AttemptEnded(conclusion, goes_on, asks):
                     self._emit_attempt_end(conclusion, goes_on=goes_on, asks=asks)
                 case LiveQuestionAsked(item, round_, question):
-                    question_field = self._question_field(Digest(question))
-                    self._emit_task_event(events.TaskBlocked, item, round_, question=question_field, is_live=True)
+                    self._emit_live_question(item, round_, Digest(question))
                 case CommandMarked() | CommandSkipped():
                     self._emit_happening(happening)
                 case AttemptInterrupted(item, epoch, then):
@@ -421,6 +420,13 @@ class EventPublisher:
         if conclusion.question:
             return self._question_field(conclusion.question)
         return coordinator_question(conclusion, self._conductor.agenda)
+
+    def _emit_live_question(self, item: int, round_: int, digest: Digest) -> None:
+        field = self._question_field(digest)
+        if (cap := self._conductor.asked_cap(item)) is not None:
+            text = cap_question_text(cap.scope, cap.name, cap.limit)
+            field = events.AskedQuestion(digest=digest, text=text, human=True)
+        self._emit_task_event(events.TaskBlocked, item, round_, question=field, is_live=True)
 
     def _question_field(self, digest: Digest) -> events.AskedQuestion:
         """Return a question of a command as an event field. If it cannot be read, its text is empty."""

@@ -219,7 +219,11 @@ class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_BLOCKED"):
-    """The task waits for an answer. Its command has ended, or, if `is_live` is set, is still running."""
+    """The task waits for an answer. Its command has ended.
+
+    If `is_live` is set, no attempt has ended with the question: the command is still running, or a met cap keeps the
+    task and all other tasks of its scope from starting.
+    """
 
     question: AskedQuestion
     is_live: bool = False

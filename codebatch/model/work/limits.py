@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +16,10 @@ _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)\Z")
 _MINUTE_NS = 60_000_000_000
 _MINUTES_SEARCHED_MAX = 3 * 24 * 60
 """A window that a change to summer time leaves out opens a day later. So three days always have an opening."""
+
+
+CapAction = Literal["stop", "ask"]
+"""What follows if a cap is met: no more tasks of its scope start, or a question asks for a higher cap first."""
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,6 +36,7 @@ class WorkLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The limits of a work batch. Missing in a batch without limits.
 
     - `cost_max`, `attempts_max`: caps over all attempts of all tasks. `pools` has the caps of the tasks of a pool.
+    - `on_cap`: whether a question is asked if a cap is met.
     - `cost_unit`: the unit of costs, for display.
     - `deadline_ns`: after this time (wall clock), no task starts. 0 if there is none.
     - `start_at_ns`: before this time (wall clock), no task starts.
@@ -41,6 +47,7 @@ class WorkLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_max: float | None = None
     attempts_max: int | None = None
     pools: dict[str, Caps] = msgspec.field(default_factory=dict)
+    on_cap: CapAction = "stop"
     cost_unit: str = ""
     deadline_ns: int = 0
     start_at_ns: int = 0

@@ -8,6 +8,7 @@ applies only to this question.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Literal
 
@@ -22,8 +23,11 @@ QUESTION_TEXT_BYTES_MAX = 64 * 1024
 CHOICES_MAX = 100
 CHOICE_CHARACTERS_MAX = 2_000
 _EXCERPT_CHARACTERS_MAX = 60
+_CAP_MAX = 1 << 53
 
 CoordinatorQuestion = Literal["interrupted", "stall", "exhausted"]
+CAP_STOP = "stop"
+"""The answer to the question about a met cap that leaves the cap as it is. Other answers are higher values."""
 COORDINATOR_CHOICES = ("again", "failed", "done")
 """Answers to questions of the coordinator: retry, or count the task as failed or done."""
 COORDINATOR_TEXTS: dict[CoordinatorQuestion, str] = {
@@ -87,6 +91,28 @@ def quoted_excerpt(text: str) -> str:
 def coordinator_question_digest(kind: CoordinatorQuestion, command: CommandId, round_: int) -> Digest:
     """Return the digest of the coordinator's question at the end of a round of a command. It differs for each round."""
     return digest_bytes(f"{kind}\0{command}\0{round_}".encode())
+
+
+def cap_question_digest(scope: str, name: str, limit: float) -> Digest:
+    """Return the digest of the question about a met cap. It differs for each value of the cap."""
+    return digest_bytes(f"cap\0{scope}\0{name}\0{limit!r}".encode())
+
+
+def cap_question_text(scope: str, name: str, limit: float) -> str:
+    """Return the question about a met cap."""
+    whose = scope.replace(".", " ", 1) or "the list"
+    return f"{name} of {whose} is reached: {limit:g}. Answer with a higher value, or stop"
+
+
+def raised_cap(text: str, limit: float) -> float | None:
+    """Return the value above `limit` that an answer to the question about a cap gives, or None.
+
+    If the limit is an integer, the value is one too.
+    """
+    with contextlib.suppress(ValueError):
+        value = int(text) if isinstance(limit, int) else float(text)
+        return value if limit < value <= _CAP_MAX else None
+    return None
 
 
 def encode_question(question: Question) -> bytes:

@@ -266,7 +266,7 @@ def _command_status(
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
         cost=attempts_cost(conductor.outcomes_by_round(item).values()),
-        cap=conductor.met_cap(item) if state is CommandState.PENDING else None,
+        cap=conductor.met_cap(item) if state is CommandState.PENDING else conductor.asked_cap(item),
         report=last.said if last else None,
         stops=conductor.stops_by_epoch(item),
         until_ns=conductor.until_ns(item) if state is CommandState.WAITING else 0,

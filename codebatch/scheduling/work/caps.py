@@ -21,7 +21,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
+from codebatch.model.digest import Digest
 from codebatch.model.work.limits import Caps, WorkLimits
+from codebatch.model.work.question import CAP_STOP, cap_question_digest, raised_cap
 from codebatch.model.work.work_batch import TaskPolicy
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.command_plan import CommandPlan
@@ -62,8 +64,29 @@ class CapMeter:
         self._use: dict[str, CapUse] = dict.fromkeys(self._caps, CapUse())
         self._highest_cost: float | None = None
         self._last_highest: float | None = None
+        self._declined: set[Digest] = set()
         self.has_opened = False
         """True if a met cap may have opened again since the conductor has reset this."""
+
+    def is_asked(self, cap: MetCap) -> bool:
+        """Return whether a met cap has a question without an answer."""
+        return self._agenda.limits.on_cap == "ask" and cap_digest(cap) not in self._declined
+
+    def add_answer(self, question: Digest, text: str) -> None:
+        """Apply the first answer to a question about a cap. An answer to another question has no effect."""
+        if self._agenda.limits.on_cap != "ask" or question in self._declined:
+            return
+        if text == CAP_STOP:
+            self._declined.add(question)
+            return
+        for scope, caps in list(self._caps.items()):
+            for name, limit in (("cost_max", caps.cost_max), ("attempts_max", caps.attempts_max)):
+                if limit is None or cap_question_digest(scope, name, limit) != question:
+                    continue
+                if (value := raised_cap(text, limit)) is not None:
+                    self.has_opened = True
+                    new = Caps(cost_max=value) if name == "cost_max" else Caps(attempts_max=int(value))
+                    self.change({scope: new})
 
     @property
     def is_active(self) -> bool:
@@ -151,6 +174,11 @@ class CapMeter:
             if cost >= caps.cost_max:
                 met.append(MetCap(scope, "cost_max", caps.cost_max, cost))
         return met
+
+
+def cap_digest(cap: MetCap) -> Digest:
+    """Return the digest of the question about a met cap."""
+    return cap_question_digest(cap.scope, cap.name, cap.limit)
 
 
 def attempts_cost(outcomes: Iterable[AttemptOutcome]) -> float | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from codebatch.model.digest import Digest
-from codebatch.model.work.request import Request, Set
+from codebatch.model.work.request import Answer, Request, Set
 from codebatch.model.work.work_batch import InterruptedAction
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.lifecycle import BatchState, CommandState, work_state
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
-from codebatch.scheduling.work.caps import LIST_SCOPE, MetCap, attempts_cost
+from codebatch.scheduling.work.caps import LIST_SCOPE, MetCap, attempts_cost, cap_digest
 from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan
 from codebatch.scheduling.work.command_queue import CommandQueue
 from codebatch.scheduling.work.command_states import CommandStates
@@ -95,6 +95,8 @@ class CommandBatch:
             self._states.caps.change(body.caps)
             for item in touched:
                 self._queue.set_priority(item, self.priority(item))
+        elif isinstance(body, Answer):
+            self._states.caps.add_answer(body.question, body.text)
         return touched
 
     def running_item(self, worker: WorkerId) -> int | None:
@@ -168,6 +170,10 @@ class CommandBatch:
         """Return the cap that keeps an item from starting, or None."""
         return self._states.caps.met_cap(item)
 
+    def asked_cap(self, item: int) -> MetCap | None:
+        """Return the met cap whose open question keeps an item from starting, or None."""
+        return None if self._is_running(item) else self._states.asked_cap(item)
+
     def met_caps(self) -> list[MetCap]:
         """Return the caps that keep an item from starting. The deadline is one of them if it has passed."""
         if not (self.has_caps or self._states.clock.is_past_deadline):
@@ -201,9 +207,14 @@ class CommandBatch:
         return self._states.wait_timer(item).seconds
 
     def question(self, item: int) -> Digest | None:
-        """Return the digest of the question that a BLOCKED item waits for, or None."""
+        """Return the digest of the question that a BLOCKED item waits for, or None.
+
+        All items that a cap holds back wait for the same question.
+        """
         if self._is_running(item):
             return self._live_questions.open_question(item)
+        if (cap := self.asked_cap(item)) is not None:
+            return cap_digest(cap)
         waiting = self._states.question(item)
         return None if waiting is None else waiting.digest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.backoff import backoff_seconds, rate_limit_seconds
-from codebatch.scheduling.work.caps import CapMeter
+from codebatch.scheduling.work.caps import CapMeter, MetCap
 from codebatch.scheduling.work.command_graph import CommandGraph
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import ClockRead, SetTimer
@@ -80,7 +80,9 @@ class CommandStates:
     @property
     def is_answer_awaited(self) -> bool:
         """True if a blocked command could continue after an answer."""
-        return any(not self.rule.is_cancelled(item) for item in self._blocked)
+        if any(not self.rule.is_cancelled(item) for item in self._blocked):
+            return True
+        return any(self.asked_cap(item) is not None for item in range(len(self._agenda.ids)))
 
     def is_open(self, item: int) -> bool:
         """Return whether an item has not ended by its own outcome or by a request. Unmet needs make no difference."""
@@ -93,6 +95,13 @@ class CommandStates:
         """
         may_start = self.graph.may_start(item) and not self.rule.is_cancelled(item)
         return may_start and self.caps.met_cap(item) is None
+
+    def asked_cap(self, item: int) -> MetCap | None:
+        """Return the met cap whose open question keeps an item from starting, or None."""
+        if self._agenda.limits.on_cap != "ask" or self.is_stopped or not self.graph.may_start(item):
+            return None
+        cap = None if self.rule.is_cancelled(item) else self.caps.met_cap(item)
+        return cap if cap is not None and self.caps.is_asked(cap) else None
 
     def record_wait_end(self, item: int, round_: int) -> None:
         """Record that the waiting time before an item's attempt in a round has passed."""
@@ -157,7 +166,8 @@ class CommandStates:
             return CommandState.SKIPPED
         if self.rule.is_cancelled(item):
             return CommandState.CANCELLED
-        is_held = is_judged or self.is_stopped or self.caps.met_cap(item) is not None
-        if not self.graph.may_start(item) or is_held:
+        if is_judged or self.is_stopped or not self.graph.may_start(item):
             return CommandState.PENDING
+        if (cap := self.caps.met_cap(item)) is not None:
+            return CommandState.BLOCKED if self.caps.is_asked(cap) else CommandState.PENDING
         return CommandState.WAITING if self.is_waiting(item) else CommandState.READY

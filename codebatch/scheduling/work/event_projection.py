@@ -69,7 +69,7 @@ class AttemptEnded(msgspec.Struct, frozen=True):
 
 
 class LiveQuestionAsked(msgspec.Struct, frozen=True):
-    """A running command asks a question."""
+    """A running command asks a question, or a question about a cap holds back a command."""
 
     item: int
     round: int
@@ -262,6 +262,8 @@ class EventProjector:
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
+        if self._conductor.agenda.limits.on_cap == "ask":  # Each start and each end may meet a cap of other items.
+            looked_at.update(range(len(self._states)))
         starts, self._noted_starts = self._noted_starts, []
         looked_at.update(start.item for start in starts)
         happenings += self._state_changes(sorted(looked_at))
@@ -326,12 +328,10 @@ class EventProjector:
         match state:
             case CommandState.READY:
                 return self._project_queueing(item, place[1] + 1)
+            case CommandState.BLOCKED if self._conductor.asked_cap(item) is not None:
+                return self._project_live_question(item, place[1] + 1)
             case CommandState.BLOCKED if item in self._conductor.running_items and self._unended_lease_count(item) > 0:
-                question = self._conductor.question(item)
-                if question is None or question in self._emitted.questioned:
-                    return []
-                self._emitted.questioned.add(question)
-                return [LiveQuestionAsked(item, self._conductor.last_attempt(item)[0], question)]
+                return self._project_live_question(item, self._conductor.last_attempt(item)[0])
             case CommandState.SKIPPED if item not in self._emitted.skipped:
                 self._emitted.skipped.add(item)
                 cause = self._conductor.skip_cause(item)
@@ -344,6 +344,13 @@ class EventProjector:
                 return [CommandMarked(item, place[1], is_done=False)]
             case _:
                 return []
+
+    def _project_live_question(self, item: int, round_: int) -> list[ProjectedEvent]:
+        question = self._conductor.question(item)
+        if question is None or question in self._emitted.questioned:
+            return []
+        self._emitted.questioned.add(question)
+        return [LiveQuestionAsked(item, round_, question)]
 
     def _project_queueing(self, item: int, round_: int) -> list[ProjectedEvent]:
         if (item, round_) in self._emitted.queued:

@@ -11,11 +11,14 @@ from codebatch.model.digest import Digest
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import (
+    CAP_STOP,
     COORDINATOR_CHOICES,
     COORDINATOR_TEXTS,
+    cap_question_text,
     coordinator_question_digest,
     find_answer_problem,
     quoted_excerpt,
+    raised_cap,
 )
 from codebatch.model.work.request import Answer, Request
 from codebatch.model.work.task_patterns import has_wildcard, matching_ids
@@ -28,7 +31,7 @@ from codebatch.store.work.requests import RequestStore
 from codebatch.work.control.batches import WorkBatch, first_command_names, load_work_batch
 from codebatch.work.control.requests import find_commands
 
-QuestionKind = Literal["asked", "interrupted", "stall", "exhausted"]
+QuestionKind = Literal["asked", "interrupted", "stall", "exhausted", "cap"]
 
 
 class NotWaiting(InvalidInput):
@@ -39,11 +42,13 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question that waits for an answer.
 
     - `kind`: `asked` if the task asked the question. Otherwise codebatch asks, because the task was `interrupted`,
-      printed nothing for too long (`stall`) or has no try left (`exhausted`).
+      printed nothing for too long (`stall`), has no try left (`exhausted`), or may not start because of a met `cap`.
+      All tasks that a cap holds back have the same question, which is asked for the first of them.
     - `choices`: the allowed answers. If there are none, any answer is allowed.
     - `is_live`, in JSON `live`: the task keeps running while it waits.
     - `is_human`, in JSON `human`: only a person may answer.
     - `digest`, in JSON `question`: the digest that identifies the question.
+    - `cap_limit`: the value of the cap, if the question is about one. Answers are higher values, and `stop`.
     """
 
     task: CommandId
@@ -54,15 +59,16 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = msgspec.field(name="live")
     is_human: bool = msgspec.field(name="human")
     digest: Digest = msgspec.field(name="question")
+    cap_limit: float | None = None
 
 
 def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
     """Return the open questions of a batch, in the order of its task list."""
-    return [
-        _open_question(work_batch, command)
-        for command in work_batch.commands_in(CommandState.BLOCKED)
-        if command.question
-    ]
+    by_digest: dict[str, CommandStatus] = {}
+    for command in work_batch.commands_in(CommandState.BLOCKED):
+        if command.question:
+            by_digest.setdefault(command.question, command)
+    return [_open_question(work_batch, command) for command in by_digest.values()]
 
 
 def _open_question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
@@ -79,6 +85,18 @@ def _open_question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestio
                 round=command.round,
                 digest=digest,
             )
+    if command.cap is not None:
+        return OpenQuestion(
+            task=command.id,
+            kind="cap",
+            text=cap_question_text(command.cap.scope, command.cap.name, command.cap.limit),
+            choices=(),
+            is_human=True,
+            is_live=False,
+            round=command.round,
+            digest=digest,
+            cap_limit=command.cap.limit,
+        )
     question_text = work_batch.standing.questions.get(digest)
     return OpenQuestion(
         task=command.id,
@@ -136,6 +154,11 @@ def answer_question(
 
 
 def _check_text(question: OpenQuestion, text: str) -> None:
+    if not _is_allowed(question, text) and question.kind == "cap":
+        raise InvalidInput(
+            f"{quoted_excerpt(text)} is not a value above {question.cap_limit:g}",
+            hint=f"answer with a higher value, or: {CAP_STOP}",
+        )
     if problem := find_answer_problem(text, question.choices):
         hint = did_you_mean_text(text, list(question.choices)) if question.choices else None
         raise InvalidInput(f"{problem} (question of task {question.task})", hint=hint)
@@ -166,4 +189,6 @@ def _last_answer(batch: BatchDir, command: str) -> str:
 
 
 def _is_allowed(question: OpenQuestion, text: str) -> bool:
+    if question.cap_limit is not None:
+        return text == CAP_STOP or raised_cap(text, question.cap_limit) is not None
     return question.kind == "asked" or text in COORDINATOR_CHOICES

@@ -50,6 +50,7 @@ def make_limits(
         cost_max=_given(first.cost_max),
         attempts_max=_given(first.attempts_max),
         pools={name: each for name, each in caps.items() if each != Caps()},
+        on_cap=first.on_cap,
         cost_unit=first.cost_unit,
         deadline_ns=deadline_ns or 0,
         start_at_ns=start_at_ns,

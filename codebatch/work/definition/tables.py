@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from codebatch.model.work.command import GRACE_SECONDS, LOG_MB_MAX, QUESTION_LINES, WHEN_SECONDS, LeftoverAction
+from codebatch.model.work.limits import CapAction
 from codebatch.model.work.trees import TreesKept
 from codebatch.model.work.work_batch import (
     ANSWERING_SECONDS,
@@ -306,6 +307,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     deadline: TextValue = ""
     hours: TextValue = ""
     zone: TextValue = ""
+    on_cap: Annotated[CapAction, _choice_description(CapAction)] = "stop"
     pools: PoolSettingsTable = msgspec.field(default_factory=dict)
     env: EnvironmentTable = msgspec.field(default_factory=dict)
     env_file: EnvFileEntries = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cli.work.test_work import count, line, make_list, states, status
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, wait_until
 
 __all__ = ["line"]
 
@@ -50,3 +50,35 @@ def test_time_of_the_start_is_shown_and_refused_in_the_past(line: CommandLine) -
     assert "starts at 2099-01-01 " in line("status").text
     line("cancel")
     assert count(line, "calls") == 0
+
+
+def test_met_cap_asks_once_for_each_value(line: CommandLine) -> None:
+    make_list(line, {"paid": PAID}, 'attempts_max = 1\non_cap = "ask"\nmax_parallel = 1')
+    line("work", "run", status=3, has_answer=True)
+    batch = status(line)["batch_id"]
+    (question,) = line("work", "questions", "--json").json
+    assert (question["task"], question["kind"], question["cap_limit"]) == ("paid/2", "cap", 1)
+    assert "attempts_max of the list is reached: 1." in question["text"]
+    line("resume", "--batch", batch, status=3, has_answer=True)
+    assert count(line, "calls") == 1
+    for wrong in ("1", "2.5", "yes"):
+        assert "answer with a higher value, or: stop" in line("work", "answer", "paid/2", wrong, status=2).notes
+    line("work", "answer", "paid/2", "2", "--batch", batch)
+    line("resume", "--batch", batch, status=3, has_answer=True)
+    assert count(line, "calls") == 2
+    line("work", "set", "attempts-max=3", "--batch", batch)
+    assert line("work", "questions", "--json").json == []
+    line("resume", "--batch", batch, status=3, has_answer=True)
+    line("work", "answer", "paid/4", "stop", "--batch", batch)
+    line("resume", "--batch", batch, status=3, has_answer=True)
+    assert (count(line, "calls"), states(line)["paid/4"]) == (3, "PENDING")
+    assert line("events", "--json").stdout.count(b'"BATCH_TASK_BLOCKED"') == 3
+
+
+def test_batch_that_waits_for_answers_continues_after_the_answer_to_a_cap(line: CommandLine) -> None:
+    make_list(line, {"paid": PAID}, 'cost_max = 1\non_cap = "ask"\non_blocked = "wait"\nmax_parallel = 1')
+    line("work", "run", "--detach")
+    wait_until(lambda: bool(line("work", "questions", "--json").json), "the cap asks")
+    line("work", "answer", "paid/3", "9")
+    wait_until(lambda: status(line)["status"] == "COMPLETED", "the batch ends")
+    assert count(line, "calls") == 4

@@ -15,24 +15,37 @@ from tests.proof.commands.wall import draw_closed_hours
 
 
 def limit_work(work: Work, chance: random.Random) -> Work:
-    """Return the same commands with caps on attempts and costs of the list, a pool and tasks."""
-    pooled = {id_: chance.random() < 0.5 for id_ in work.order}
+    """Return the same commands with caps on attempts or on costs of the list, a pool, tasks, or all of them."""
+    scope = chance.choice(("list", "pool", "task", "all"))
+    has_cost_caps = chance.random() < 0.5
+
+    def draw_caps(of: str) -> Caps:
+        if scope not in (of, "all"):
+            return Caps()
+        most = chance.choice((1, 2, 3, 5))
+        return Caps(cost_max=float(most)) if has_cost_caps else Caps(attempts_max=most)
+
+    of_list = draw_caps("list")
     limits = WorkLimits(
-        attempts_max=chance.choice((None, 1, 2, 4, 8)),
-        cost_max=chance.choice((None, 1.0, 3.0, 6.0)),
-        pools={"api": Caps(attempts_max=chance.choice((None, 1, 3)), cost_max=chance.choice((None, 2.0)))},
+        attempts_max=of_list.attempts_max,
+        cost_max=of_list.cost_max,
+        pools={"api": draw_caps("pool")},
+        on_cap=chance.choice(("stop", "ask")),
     )
-    policies = {
-        id_: replace(
-            policy,
-            pools={"api": 1} if pooled[id_] else {},
-            attempts_max=chance.choice((None, 1, 2)),
+    policies = {}
+    for id_ in work.order:
+        of_task = draw_caps("task")
+        policies[id_] = replace(
+            work.policies[id_],
+            pools={"api": 1} if chance.random() < 0.7 else {},
+            attempts_max=of_task.attempts_max,
+            cost_max=of_task.cost_max,
             waits_max=chance.choice((1, 100)),
+            retries=chance.choice((0, 2, 3)),
             has_cost=True,
         )
-        for id_, policy in work.policies.items()
-    }
-    return replace(work, limits=limits, policies=policies, pools={"api": 2})
+    max_parallel = chance.choice((1, work.max_parallel))
+    return replace(work, limits=limits, policies=policies, pools={"api": 2}, max_parallel=max_parallel)
 
 
 def add_clock(work: Work, begin_ns: int, chance: random.Random) -> Work:
@@ -44,7 +57,7 @@ def add_clock(work: Work, begin_ns: int, chance: random.Random) -> Work:
         zone=zone,
         hours=hours if chance.random() < 0.4 else "",
         pool_hours={"api": hours} if "api" in work.pools and chance.random() < 0.4 else {},
-        start_at_ns=begin_ns + chance.choice((0, 0, 300)) * 1_000_000_000,
+        start_at_ns=chance.choice((0, 0, begin_ns + 300_000_000_000)),
         deadline_ns=begin_ns + chance.randint(60, 900) * 1_000_000_000 if chance.random() < 0.4 else 0,
     )
     return replace(work, limits=limits)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.limits import Caps
-from codebatch.model.work.request import Answer, Open, Request, Set
+from codebatch.model.work.question import cap_question_digest
+from codebatch.model.work.request import Answer, Open, Request, RequestBody, Set
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.work.events import AttemptOutcome
 
@@ -67,6 +69,7 @@ class Meter:
 
     def _caps_in_force(self, scope: str, requests: Sequence[Request], known: int) -> Iterator[Caps]:
         """Yield the caps after the first `known` requests, and after each later one: others may have started first."""
+        self._declined: set[Digest] = set()
         limits, (kind, _, name) = self._work.limits_or_none, scope.partition(".")
         policy = self._work.task_policy(CommandId(name))
         caps = {
@@ -77,11 +80,32 @@ class Meter:
         for request in requests:
             if request.n > known:
                 yield caps
-            if isinstance(request.body, Set) and (new := request.body.caps.get(scope)):
-                cost_max = caps.cost_max if new.cost_max is None else new.cost_max
-                attempts_max = caps.attempts_max if new.attempts_max is None else new.attempts_max
-                caps = Caps(cost_max=cost_max, attempts_max=attempts_max)
+            new = self._changed_caps(scope, caps, request.body)
+            cost_max = caps.cost_max if new.cost_max is None else new.cost_max
+            attempts_max = caps.attempts_max if new.attempts_max is None else new.attempts_max
+            caps = Caps(cost_max=cost_max, attempts_max=attempts_max)
         yield caps
+
+    def _changed_caps(self, scope: str, caps: Caps, body: RequestBody) -> Caps:
+        """Return the caps that a request changes: those of a Set, or the one that an answer raises."""
+        if isinstance(body, Set):
+            return body.caps.get(scope, Caps())
+        if not isinstance(body, Answer) or self._work.limits_or_none.on_cap != "ask":
+            return Caps()
+        if body.text == "stop":
+            self._declined.add(body.question)
+        if not body.text.isdecimal() or body.question in self._declined:
+            return Caps()
+        value, attempts_max, cost_max = int(body.text), caps.attempts_max, caps.cost_max
+        if (
+            attempts_max
+            and value > attempts_max
+            and body.question == cap_question_digest(scope, "attempts_max", attempts_max)
+        ):
+            return Caps(attempts_max=value)
+        if cost_max and value > cost_max and body.question == cap_question_digest(scope, "cost_max", cost_max):
+            return Caps(cost_max=float(value))
+        return Caps()
 
 
 def check_tries(work: Work, task: str, ended: Sequence[AttemptOutcome], requests: Sequence[Request]) -> None:

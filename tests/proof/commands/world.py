@@ -444,11 +444,11 @@ class CommandWorld:
         status = self.standing()
         command = chance.choice(status.commands)
         if chance.random() < 0.4:
-            text = (
-                f"so {chance.random()}"
-                if command.question in status.questions
-                else chance.choice(("again", "failed", "done"))
-            )
+            text = chance.choice(("again", "failed", "done"))
+            if command.cap is not None:
+                text = chance.choice(("stop", "again", "2", "3", "4", "8"))
+            elif command.question in status.questions:
+                text = f"so {chance.random()}"
             question = Digest(command.question or coordinator_question_digest("interrupted", command.id, command.round))
             return Answer(task=command.id, round=command.round, question=question, text=text)
         if chance.random() < 0.3:

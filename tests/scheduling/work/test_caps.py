@@ -12,7 +12,7 @@ from codebatch.model.work.limits import Caps, WorkLimits, find_hours_problem, ne
 from codebatch.model.work.work_batch import TaskPolicy, Work
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.backoff import rate_limit_seconds
-from codebatch.scheduling.work.caps import CapMeter
+from codebatch.scheduling.work.caps import CapMeter, MetCap, cap_digest
 from codebatch.scheduling.work.clock_limits import read_clock
 from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded
@@ -76,6 +76,35 @@ def test_cap_that_is_set_later_counts_earlier_attempts(limits: WorkLimits) -> No
     meter = _meter([], {0: 2}, limits)
     meter.change({"pool.api": Caps(attempts_max=2)})
     assert meter.met_cap(1) == ("pool.api", "attempts_max", 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("answers", "met"),
+    [
+        (["stop"], ("", "attempts_max", 2, 2)),
+        (["stop", "3"], ("", "attempts_max", 2, 2)),
+        (["2", "2.5", "nan", "1e9", "", "3", "9"], None),
+    ],
+)
+def test_first_valid_answer_raises_a_cap_or_declines(answers: list[str], met: MetCap | None) -> None:
+    meter = _meter([], {0: 2}, WorkLimits(attempts_max=2, on_cap="ask"))
+    cap = meter.met_cap(1)
+    assert cap is not None
+    assert meter.is_asked(cap)
+    for answer in answers:
+        meter.add_answer(cap_digest(cap), answer)
+    assert meter.met_cap(1) == met
+    assert not meter.is_asked(cap) or met is None
+
+
+def test_answer_for_an_old_value_of_a_cap_has_no_effect() -> None:
+    meter = _meter([], {0: 2}, WorkLimits(attempts_max=2, on_cap="ask"))
+    old = meter.met_cap(1)
+    meter.change({"": Caps(attempts_max=4)})
+    assert old is not None
+    meter.add_answer(cap_digest(old), "3")
+    meter.change({"": Caps(attempts_max=1)})
+    assert meter.met_cap(1) == ("", "attempts_max", 1, 2)
 
 
 def test_repeated_rate_limit_waits_longer_up_to_an_hour() -> None:
