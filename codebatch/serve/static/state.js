@@ -120,7 +120,6 @@ export class BatchState {
 		} else if (kind === "STARTED" || kind === "RESUMED") Object.assign(status, { status: "RUNNING", stalled: false, paused: false });
 		else if (kind === "PAUSED" || kind === "UNPAUSED") status.paused = kind === "PAUSED";
 		else if (kind === "DRAINED") status.stalled = true;
-		else if (kind === "NOTIFIED" && event.problem && status.notifications) status.notifications.failed_count++;
 		else if (ENDS.includes(kind)) {
 			Object.assign(status, { status: kind, stalled: false });
 			this.running = [];

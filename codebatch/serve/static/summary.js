@@ -27,7 +27,7 @@ function numberTexts({ isWork, status }, { planned, done, cached, failed, droppe
 		dropped && ["", `${number(dropped)} skipped or cancelled`], cached && ["", `${percentage(cached, planned)} cached`], status.paused && ["is-question", "paused"],
 		...[...(status.closed_pools ?? []), ...(status.caps ?? [])].map(({ text }) => ["is-question", text]),
 		status.not_responding_since && ["is-failed", `not responding since ${clock(status.not_responding_since)}`],
-		status.notifications?.failed_count && ["is-failed", `${plural(status.notifications.failed_count, "notification")} not delivered`],
+		status.notifications?.failed_count && ["is-failed", `${plural(status.notifications.failed_count, "notification")} failed`],
 	].filter(Boolean);
 }
 
