@@ -88,11 +88,7 @@ def read_work_files(
 
 
 def _read_list(
-    paths: Sequence[Path],
-    options: WorkOptions,
-    cwd: Path,
-    environ: Mapping[str, str],
-    read_previous: PreviousTasksReader,
+    paths: Sequence[Path], options: WorkOptions, cwd: Path, environ: Mapping[str, str], previous: PreviousTasksReader
 ) -> WorkList:
     problems = DefinitionProblems()
     files = read_files(
@@ -143,7 +139,7 @@ def _read_list(
     origin = _make_origin(files, options, cwd)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
     choice = TaskSelection(tasks, edges, definer.groups, identity, cwd)
-    chosen = choice.choose(options, read_previous(identity, definitions) if options.uses_previous_batches else {})
+    chosen = choice.choose(options, previous(identity, definitions) if options.uses_previous_batches else {})
     settings.notes.extend(chosen.notes)
     settings.warnings.extend(chosen.warnings)
     tasks = [task for task in tasks if task.id in chosen.ids]
