@@ -21,7 +21,13 @@ from codebatch.model.entry import display_path, path_fields
 from codebatch.model.record import Edge, Symbol
 from codebatch.model.text.words import WordFinder
 from codebatch.operations.comparison.comparison import Comparison
-from codebatch.operations.gate.possible_definitions import PYTHON, SCRIPT, PossibleDefinitions, star_imports
+from codebatch.operations.gate.possible_definitions import (
+    PYTHON,
+    SCRIPT,
+    PossibleDefinitions,
+    star_imports,
+    visibility_rank,
+)
 from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.plugins.worker_services import absence_services
 from codebatch.query.answers.dependencies import BatchImports, FileImport
@@ -33,6 +39,8 @@ _PROVIDERS_MAX = 50
 """Maximum number of files that are followed as exporters of the names of another file."""
 # A name that is given to the default export, whose own name is unknown.
 _DEFAULT = re.compile(rb"\b(import|import\s+type|default\s+as)\s+\Z")
+# The beginning of each export of a script. Only if these differ, names may be exported no longer.
+_EXPORT = re.compile(rb"\bexports?\b[^{;\n]*(?:\{[^}]*\})?")
 _BLOCK_START = re.compile(rb":\s*(#.*)?\Z")
 # Lines above a Python use that expect it to fail.
 _FALLIBLE = re.compile(rb"(try|except)\b|with\b.*\b(raises|suppress)")
@@ -92,15 +100,30 @@ class _BrokenSearch:
         return b"codebatch:" in content and suppressed(path, content, contexts, [(broken.line, broken.code)])[0]
 
     def _lost_names(self) -> Mapping[str, Sequence[str]]:
-        """Return the changed files with the names that only the base defines or imports at their outermost level."""
+        """Return the changed files with the names that other files can see only in the base.
+
+        These are names that the file defines or imports at its outermost level.
+        """
         old, new = differing_records(self._trees.old, self._trees.new, "symbols", Symbol)
         lost: dict[str, Sequence[str]] = {}
         for path in sorted({*old, *self._trees.differing_files[0]}):
-            names = sorted(_outermost(old.get(path, ())) - _outermost(new.get(path, ())))
+            before, after = _outermost(old.get(path, ())), _outermost(new.get(path, ()))
+            shared = sorted(before.keys() & after.keys())
+            hidden = [name for name in shared if after[name] < before[name]] + self._unexported(path, shared)
+            names = sorted({*(before.keys() - after.keys()), *hidden})
             is_gone = self._trees.new.snapshot.entry(path) is None
             if os.fsdecode(path).endswith(_JUDGED) and (names or is_gone):
                 lost[os.fsdecode(path)] = names
         return lost
+
+    def _unexported(self, path: bytes, names: Sequence[str]) -> list[str]:
+        """Return those of some names that a script exports only in the base."""
+        text = os.fsdecode(path)
+        if not names or not text.endswith(SCRIPT):
+            return []
+        exports = [_EXPORT.findall((search.read(text) or (b"", {}))[0]) for search in (self._old, self.new)]
+        can_define = self.new.resolver.can_define
+        return [] if exports[0] == exports[1] else [name for name in names if not can_define(text, name)]
 
     def _importers(self, path: str) -> Sequence[FileImport]:
         return [edge for edge in self._imports.importers_of([path]).get(path, ()) if edge.source.endswith(_JUDGED)]
@@ -161,8 +184,9 @@ class _BrokenSearch:
             uses = self.new.resolver.uses_in(current, name) if before else []
             is_imported = any(use.role == "import" for use in uses)
             for use in uses:
-                was = before.get((use.role, use.target))
-                if was is None or use.resolved.certainty != "name" or use.resolved.definitions:
+                was, found = before.get((use.role, use.target)), use.resolved.definitions
+                is_hidden = found and all(self.possible.is_hidden(each.path, name, current) for each in found)
+                if was is None or not (is_hidden or (use.resolved.certainty == "name" and not found)):
                     continue
                 is_use = use.target != name and use.role != "import"
                 is_export = current.endswith(SCRIPT) and use.role == "reference" and not is_imported
@@ -171,9 +195,15 @@ class _BrokenSearch:
                 targets = self._targets(current, None if is_use else use.line)
                 own = sorted(each for each in targets if each in files or _is_in_package(each, providers[0]))
                 needed = own if is_use else targets
-                if own and not any(self.possible.has_definition(each, name) for each in needed):
-                    message = f"{_shown(own[0])} no longer defines {name}; it was at {_shown(was.path)}:{was.line}"
+                if own and not any(self._can_see(current, each, name) for each in needed):
+                    is_defined = any(each.get("qualified") == name for each in self.possible.records_of(own[0], "symbols"))
+                    change = f"makes {name} public" if is_hidden else f"{'exports' if is_defined else 'defines'} {name}"
+                    message = f"{_shown(own[0])} no longer {change}; it was at {_shown(was.path)}:{was.line}"
                     yield _make(BROKEN_USE if is_use else UNRESOLVED_IMPORT, current, use, message)
+
+    def _can_see(self, source: str, path: str, name: str) -> bool:
+        """Return whether a file may define a name that code in another file can see."""
+        return self.possible.has_definition(path, name) and not self.possible.is_hidden(path, name, source)
 
     def _targets(self, path: str, line: int | None) -> set[str]:
         """Return the files to which the imports of a file lead, or only the import of a name at a line.
@@ -207,8 +237,13 @@ class _BrokenSearch:
         return False
 
 
-def _outermost(symbols: Iterable[Symbol]) -> set[str]:
-    return {each.name for each in symbols if each.qualified == each.name and each.symbol_type != "parameter"}
+def _outermost(symbols: Iterable[Symbol]) -> dict[str, int]:
+    """Map the names of a file's outermost level to the highest rank of their visibilities."""
+    ranks: dict[str, int] = {}
+    for each in symbols:
+        if each.qualified == each.name and each.symbol_type != "parameter":
+            ranks[each.name] = max(ranks.get(each.name, 0), visibility_rank(each.visibility))
+    return ranks
 
 
 def _certain_uses(uses: Iterable[NameUse]) -> Mapping[tuple[str, str], Definition]:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from codebatch.model.record import Edge, File
+from codebatch.model.record import Edge, File, Visibility
 from codebatch.model.text.words import WordFinder
 from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.query.fields import JsonRecord, as_typed_record
@@ -40,6 +40,15 @@ _MANIFEST = re.compile(
     r"constraints|deps|environment)[^/]*|requirements/[^/]*)\Z"
 )
 _STAR_EXPORT = re.compile(rb"\s*export\s*\*\s*from\b")
+
+_RUST_FILE = re.compile(r"(/mod)?\.rs\Z")
+_JAVA_PACKAGE = re.compile(rb"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
+_VISIBILITIES: tuple[Visibility, ...] = ("private", "internal", "protected", "public")
+
+
+def visibility_rank(visibility: object) -> int:
+    """Return a number that is higher the more code can see a symbol of this visibility."""
+    return _VISIBILITIES.index(visibility) if visibility in _VISIBILITIES else len(_VISIBILITIES) - 1
 
 
 def star_imports(search: UseSearch, path: str) -> Iterator[Edge]:
@@ -84,6 +93,22 @@ class PossibleDefinitions:
         if not WordFinder((name,)).is_in(content):
             return False
         return not self.is_parsed(path) or self._search.resolver.can_define(path, name)
+
+    def is_hidden(self, path: str, name: str, source: str) -> bool:
+        """Return whether a file defines a name that code in the file `source` cannot see."""
+        symbols = self.records_of(path, "symbols") if path.endswith((".java", ".rs")) else ()
+        ranks = [visibility_rank(record.get("visibility")) for record in symbols if record.get("qualified") == name]
+        if not ranks or source == path:
+            return False
+        if path.endswith(".rs"):
+            module = _RUST_FILE.sub("", path)
+            is_around = os.path.basename(module) in ("lib", "main") or source.startswith(f"{module}/")
+            return max(ranks) == _VISIBILITIES.index("private") and not is_around
+        return max(ranks) < _VISIBILITIES.index("public") and self._package(path) != self._package(source)
+
+    def _package(self, path: str) -> bytes:
+        match = _JAVA_PACKAGE.search((self._search.read(path) or (b"", {}))[0])
+        return match[1] if match else b""
 
     def is_parsed(self, path: str) -> bool:
         """Return whether HEAD could parse a file completely."""

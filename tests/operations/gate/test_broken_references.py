@@ -180,6 +180,61 @@ class C:
             ("src/main.rs", 3, "broken-use", "src/a.rs no longer defines used; it was at src/a.rs:1"),
         ),
     ),
+    "script that no longer exports a name": (
+        {
+            "a.ts": b"function f() {}\nfunction used() {}\nexport { f, used };\nexport function g() { used(); }\n",
+            "b.ts": b'import { f, used, g } from "./a";\nused(); f(); g();\n',
+            "c.ts": b'import * as a from "./a";\na.g();\na.used();\n',
+        },
+        {"a.ts": b"function f() {}\nfunction used() {}\nexport { f };\nfunction g() { used(); }\n"},
+        (
+            ("b.ts", 1, "unresolved-import", "a.ts no longer exports used; it was at a.ts:2"),
+            ("b.ts", 1, "unresolved-import", "a.ts no longer exports g; it was at a.ts:4"),
+            ("c.ts", 2, "broken-use", "a.ts no longer exports g; it was at a.ts:4"),
+            ("c.ts", 3, "broken-use", "a.ts no longer exports used; it was at a.ts:2"),
+        ),
+    ),
+    "script with its only export": (
+        {"a.ts": b"export const used = 1;\n", "b.ts": b'import { used } from "./a";\nused;\n'},
+        {"a.ts": b"const used = 1;\n"},
+        (("b.ts", 1, "unresolved-import", "a.ts no longer exports used; it was at a.ts:1"),),
+    ),
+    "script that exports the name otherwise": (
+        {
+            "a.ts": _TS,
+            "b.ts": b'import { used, other } from "./a";\nused(); other;\n',
+            "c.d.ts": b"export declare function used(): void;\nexport declare const x: number;\n",
+            "d.ts": b'import { used } from "./c";\nused();\n',
+        },
+        {
+            "a.ts": b"function used() {}\nconst other = 2;\nconst x = other;\nexport {\n  x as other,\n  used,\n};\n",
+            "c.d.ts": b"declare function used(): void;\nexport declare const x: number;\n",
+        },
+        (),
+    ),
+    "rust that no longer makes names public": (
+        {
+            "Cargo.toml": b'[package]\nname = "m"\n',
+            "src/main.rs": _RS,
+            "src/a.rs": b"pub mod c;\npub fn used() {}\npub(crate) fn kept() {}\n",
+            "src/a/c.rs": b"use crate::a::used;\npub fn g() { used(); }\n",
+            "src/b.rs": b"use crate::a::kept;\npub fn g() { kept(); }\n",
+        },
+        {"src/a.rs": b"pub mod c;\nfn used() {}\npub(super) fn kept() {}\n"},
+        (
+            ("src/main.rs", 2, "unresolved-import", "src/a.rs no longer makes used public; it was at src/a.rs:2"),
+            ("src/main.rs", 3, "broken-use", "src/a.rs no longer makes used public; it was at src/a.rs:2"),
+        ),
+    ),
+    "java that no longer makes a class public": (
+        {
+            "x/Used.java": b"package x;\n\npublic class Used { public static int f() { return 1; } }\n",
+            "y/B.java": b"package y;\n\nimport x.Used;\n\nclass B { int g() { return Used.f(); } }\n",
+            "test/x/C.java": b"package x;\n\nclass C { int g() { return Used.f(); } }\n",
+        },
+        {"x/Used.java": b"package x;\n\nclass Used { public static int f() { return 1; } }\n"},
+        (("y/B.java", 3, "unresolved-import", "x/Used.java no longer makes Used public; it was at x/Used.java:3"),),
+    ),
     "java": (
         {
             "src/main/java/x/Used.java": b"package x;\n\npublic class Used {}\n",

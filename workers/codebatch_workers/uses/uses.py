@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved, SourceReader
 from codebatch.model.record import Edge
-from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE
+from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, ModuleExport
 from codebatch_workers.symbols.marks import find_marks
 from codebatch_workers.symbols.occurrences.references import find_occurrences, may_contain_name
 from codebatch_workers.symbols.outline import file_outline
@@ -52,6 +52,9 @@ def _resolve(
     if facts.is_label(*span):
         return UNKNOWN
     return resolver.resolve(facts, *span, scope)
+
+
+_DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 
 
 class SnapshotUses:
@@ -113,12 +116,17 @@ class SnapshotUses:
         return [_chosen_name(other) for other in exported if other not in (name, ALL_NAMES)]
 
     def can_define(self, path: str, name: str) -> bool:
-        """Return whether a file binds a name at its outermost level or exports it, or whether this is unknown."""
+        """Return whether other files may import a name from a file: the file exports it or, in languages without
+        exports and in `.d.ts`, binds it at its outermost level. Return True if this is unknown."""
         facts = self._facts_of(path)
         if facts is None or facts.language == "go":
             return facts is None or name in facts.symbols
+        if any(each.name in (name, WHOLE_MODULE) or each == ModuleExport(ALL_NAMES) for each in facts.exports):
+            return True
+        if facts.rules.has_exports and not path.endswith(_DECLARATIONS):
+            return False
         scopes = facts.bindings.scopes if facts.bindings is not None else ()
-        return not scopes or name.encode() in scopes[0].names or any(each.name == name for each in facts.exports)
+        return not scopes or name.encode() in scopes[0].names
 
     def imported_names(self, path: str, symbols: Collection[tuple[str, str]]) -> list[str]:
         """Return the names by which a file imports or exports one of some symbols of other files.
