@@ -196,7 +196,9 @@ class _BrokenSearch:
                 own = sorted(each for each in targets if each in files or _is_in_package(each, providers[0]))
                 needed = own if is_use else targets
                 if own and not any(self._can_see(current, each, name) for each in needed):
-                    is_defined = any(each.get("qualified") == name for each in self.possible.records_of(own[0], "symbols"))
+                    is_defined = any(
+                        each.get("qualified") == name for each in self.possible.records_of(own[0], "symbols")
+                    )
                     change = f"makes {name} public" if is_hidden else f"{'exports' if is_defined else 'defines'} {name}"
                     message = f"{_shown(own[0])} no longer {change}; it was at {_shown(was.path)}:{was.line}"
                     yield _make(BROKEN_USE if is_use else UNRESOLVED_IMPORT, current, use, message)

@@ -30,7 +30,7 @@ def test_older_batch_is_named_until_its_tasks_are_done(line: CommandLine) -> Non
         assert text in line(*words).notes
         answer = line(*words, "--json")
         assert (answer.json["older_batch"], text in answer.notes) == (row, True)
-    check_schema(answer.json)
+        check_schema(answer.json)
     fix(line)
     line(*RUN, "b")
     assert "(1 of 3 tasks not done)" in line("status").notes
