@@ -13,6 +13,7 @@ from codebatch.query.status.unrecorded_work import unrecorded_work_text
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.work.notifications import failed_notifications_text
 from codebatch.work.control.status import attempt_stop_text, failure_reason_text, stop_reason_text
+from codebatch.work.definition.selection import abbreviated_ids
 from codebatch.work.limit_texts import wait_text
 
 _TEXTS_BY_NEXT_ACTION = {
@@ -108,6 +109,8 @@ def _batch_event_text(event: events.BatchEvent) -> str:
         case events.BatchUnpaused(by=by):
             return f"unpaused by {by}"
         case events.BatchChanged(by=by):
+            if event.added:
+                return f"{count_text(len(event.added), 'task')} added by {by}: {abbreviated_ids(event.added)}"
             changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
         case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):

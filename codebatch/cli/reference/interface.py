@@ -319,6 +319,7 @@ ANSWER_TYPES: dict[str, object] = {
     "verify-trust": UntrustedKey,
     "version": VersionAnswer,
     "work-analyze": WorkAnalysis,
+    "work-add": WorkStatus,
     "work-answer": WorkStatus,
     "work-attempts": list[AttemptRow],
     "work-dry-run": DryRunAnswer,

@@ -1,6 +1,8 @@
-"""The commands `work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`. They change and show a task list."""
+"""The commands `work retry`, `skip`, `pause`, `unpause`, `set`, `add` and `attempts`. They change and show a batch."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 import msgspec
@@ -11,7 +13,7 @@ from codebatch.cli.answers.work_result import answer_work_run
 from codebatch.cli.answers.work_status import answer_work_status, report_silence, status_summary
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
-from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
+from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options, work_batch_option
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.framework.work_options import (
     AttemptOutput,
@@ -26,11 +28,13 @@ from codebatch.errors import InvalidInput
 from codebatch.model.outcome import CommandReport
 from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import human_bytes, human_seconds
+from codebatch.work.additions import add_tasks
 from codebatch.work.control import requests, run
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
 from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed_batch
 from codebatch.work.control.list_changes import warn_about_changes
 from codebatch.work.control.status import attempt_stop_text, failure_reason_text, first_line
+from codebatch.work.definition.selection import abbreviated_ids
 
 tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)
 
@@ -168,6 +172,46 @@ def change(context: CommandContext, settings: tuple[str, ...], batch_reference: 
     for text in texts if context.as_json else ():
         context.note(text)
     return _answer_work_control(context, work_batch, f"set {'; '.join(texts)}")
+
+
+@command("add")
+@click.argument("paths", metavar="[FILE]...", nargs=-1, type=SourcePath())
+@option(
+    "--task", "tasks", multiple=True, metavar="NAME=COMMAND", help="Add a task that runs a shell command (repeatable)"
+)
+@option("--needs", multiple=True, metavar="TASK", help="With --task: a task that must succeed first (repeatable)")
+@option("--command", metavar="COMMAND", help="Shell command for tasks of FILE that define none")
+@live_batch_option
+@with_common_options
+def add(
+    context: CommandContext,
+    paths: tuple[Path, ...],
+    tasks: tuple[str, ...],
+    needs: tuple[str, ...],
+    command: str | None,
+    batch_reference: str | None,
+) -> int:
+    """Add tasks to a batch, also while it runs.
+
+    FILE is a task list, without settings for the whole list: limits, pools and all other settings of the batch apply.
+    The tasks may need tasks of the batch. If the batch is not running or has ended, `codebatch resume` runs them.
+
+    Either all tasks are added or none. Adding a task again has no effect. Exit status 2 if the batch has another task
+    of the same name.
+    """
+    if not paths and not tasks:
+        raise InvalidInput("no tasks are given", hint="give a FILE with tasks, or --task NAME=COMMAND")
+    if needs and not tasks:
+        raise InvalidInput("--needs can only be used with --task", hint="in a FILE, set `needs` of each task")
+    store, batch = context.live_batch(batch_reference)
+    result = add_tasks(store, batch, paths, tasks, needs, here=Path.cwd(), command=command)
+    for text in result.warnings:
+        context.report(text)
+    kinds = {"added": result.added, "already there": result.existing}
+    texts = [f"{kind}: {abbreviated_ids(ids)}" for kind, ids in kinds.items() if ids]
+    for text in (*result.notes, *(texts if context.as_json else ())):
+        context.note(text)
+    return _answer_work_control(context, result.work_batch, "; ".join(texts))
 
 
 def _answer_work_control(context: CommandContext, work_batch: WorkBatch, change: str) -> int:

@@ -251,6 +251,7 @@ for each in (
     control.pause,
     control.unpause,
     control.change,
+    control.add,
     control.attempts,
 ):
     work.add_command(each)

@@ -12,7 +12,7 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.documents import DocumentError
 from codebatch.model.entry import Entry
 from codebatch.model.plan import plan_items
-from codebatch.model.work.command import CommandId, decode_command, encode_command
+from codebatch.model.work.command import Command, CommandId, decode_command, encode_command
 from codebatch.model.work.request import reloaded_command
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.work.command_plan import CommandPlan
@@ -20,7 +20,7 @@ from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast
 from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapshot
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.durations import CommandDuration, CommandDurations, program_name
-from codebatch.store.work.work_batches import iter_reloads
+from codebatch.store.work.work_batches import CommandDefinitions, iter_reloads
 
 PROGRAMS_READ_MAX = 500
 """Maximum number of commands of unknown duration for which the name of their program is read from the definition.
@@ -45,7 +45,10 @@ class DurationEstimator:
     """Estimator of the durations of the commands of one batch."""
 
     def __init__(self, durations: CommandDurations, work: Work, commands: Sequence[DefinedCommand]) -> None:
-        """Load known durations. `commands` are the commands of the batch in item order."""
+        """Load known durations. `commands` are the commands of the batch in item order.
+
+        If requests add commands later, their durations are unknown until one of them has finished.
+        """
         self._durations = durations
         self._commands = commands
         self._known_durations = [durations.command_seconds(each.id, each.definition) for each in commands]
@@ -77,16 +80,20 @@ class DurationEstimator:
 
         Return None if no duration is recorded for the item and no command has finished yet.
         """
-        samples = self._known_durations[item] or self._seen_seconds
+        samples = self._known(item) or self._seen_seconds
         return round(_median(samples), 3) if samples else None
 
     def record_duration(self, item: int, seconds: float) -> None:
         """Record the duration of a finished command."""
-        if self._known_durations[item]:
-            self._ratios.append(max(seconds, 0.01) / max(_median(self._known_durations[item]), 0.01))
+        if known := self._known(item):
+            self._ratios.append(max(seconds, 0.01) / max(_median(known), 0.01))
         self._seen_seconds = [*self._seen_seconds[-31:], seconds]
-        command = self._commands[item]
-        self._durations.add(CommandDuration(command.id, command.definition, self._program_names.get(item, ""), seconds))
+        for command in self._commands[item : item + 1]:
+            name = self._program_names.get(item, "")
+            self._durations.add(CommandDuration(command.id, command.definition, name, seconds))
+
+    def _known(self, item: int) -> Sequence[float]:
+        return self._known_durations[item] if item < len(self._commands) else ()
 
     def save_durations(self) -> None:
         """Save the recorded durations for later batches."""
@@ -103,7 +110,7 @@ class DurationEstimator:
 
         `running` maps items to the seconds since their start, and `delays` to the seconds until their pools open.
         """
-        samples = {item: self._known_durations[item] or self._seen_seconds for item in (*waiting, *running)}
+        samples = {item: self._known(item) or self._seen_seconds for item in (*waiting, *running)}
         remaining = RemainingWork(
             waiting=waiting, running=running, samples=samples, ratios=self._ratios, delays=delays or {}
         )
@@ -115,16 +122,21 @@ def load_estimator(store: StoreDir, batch: BatchDir, work: Work) -> DurationEsti
     objects = store.objects()
     reloads = list(iter_reloads(batch))
 
+    def defined_now(command: Command) -> DefinedCommand:
+        digest = digest_bytes(encode_command(command))
+        return DefinedCommand(command.id, digest, functools.partial(program_name, command))
+
     def defined(entry: Entry) -> DefinedCommand:
         command = reloaded_command(reloads, entry.text)
         if command is not None:
-            digest = digest_bytes(encode_command(command))
-            return DefinedCommand(command.id, digest, functools.partial(program_name, command))
+            return defined_now(command)
         read = functools.partial(objects.read, entry.object, entry.size)
         return DefinedCommand(CommandId(entry.text), entry.object, lambda: program_name(decode_command(read())))
 
-    entries = plan_items(load_batch_snapshot(store, batch).entries)
-    return DurationEstimator(CommandDurations(store, work.root), work, [defined(entry) for entry in entries])
+    commands = [*map(defined, plan_items(load_batch_snapshot(store, batch).entries))]
+    definitions = CommandDefinitions(store, batch)
+    commands += [defined_now(definitions.read(id_)) for id_ in definitions.added]
+    return DurationEstimator(CommandDurations(store, work.root), work, commands)
 
 
 def _median(values: Sequence[float]) -> float:

@@ -30,7 +30,7 @@ from codebatch.model.outcome import HolderId, ResourceUsage
 from codebatch.model.work import event as events
 from codebatch.model.work.event import TaskEvent
 from codebatch.model.work.question import Question, cap_question_text
-from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpause
+from codebatch.model.work.request import Add, Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained
 from codebatch.scheduling.work.caps import attempts_cost
@@ -457,6 +457,11 @@ class EventPublisher:
                 changed = msgspec.to_builtins(body)
                 del changed["request"]
                 self._emit_batch_event(events.BatchChanged, by=by, request=n, set_=changed)
+            case Add(commands=commands):
+                self._work.titles.update((command.id, command.title) for command in commands)
+                self._emit_batch_event(
+                    events.BatchChanged, by=by, request=n, added=tuple(command.id for command in commands)
+                )
             case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
                 self._emit_batch_event(
                     events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail

@@ -26,7 +26,7 @@ from codebatch.store.batches.holders import HolderFile, new_holder_id
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.attempts import AttemptReader
 from codebatch.store.work.trees import remove_leftover_trees
-from codebatch.store.work.work_batches import CommandDefinitions, read_command, read_command_ids, read_work
+from codebatch.store.work.work_batches import read_command, read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
 from codebatch.system.processes.environment import original_environment
@@ -69,7 +69,6 @@ def run_work_batch(
     """
     with collector_paused():
         work, plan = read_work(batch), batch.plan()
-        commands = read_command_ids(store, batch, work)
         estimator = load_estimator(store, batch, work)
     with contextlib.ExitStack() as event_files, _running_notifier(work, watcher) as notifier:
         while True:
@@ -86,6 +85,8 @@ def run_work_batch(
             )
             crew = ProcessCommandBackend(batch, settings)
             with collector_paused():
+                work = read_work(batch)
+                commands = read_command_ids(store, batch, work)
                 conducting = WorkCoordinator(
                     batch,
                     plan,
@@ -124,8 +125,7 @@ def _isolation_reader(store: StoreDir, batch: BatchDir, work: Work) -> Callable[
     """Return a function that returns whether the next attempt of a command works in a tree of its own."""
     if work.trees is UNSET:
         return lambda _: False
-    definitions = CommandDefinitions(store, batch)
-    return lambda command: definitions.read(command).isolation is not UNSET
+    return lambda command: read_command(store, batch, command).isolation is not UNSET
 
 
 @contextlib.contextmanager

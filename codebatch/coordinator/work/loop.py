@@ -135,8 +135,6 @@ class WorkCoordinator:
                 batch, work, self.attempts.places, self._requests, read_text=read_text, start=crew.start_helper,
                 wall_ns=wall_ns, warn=(lambda _: None) if watcher is None else watcher.on_warning,
             )  # fmt: skip
-            stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
-            self._stop_requests = stops
             durations = () if estimator is None else estimator.estimated_seconds
             agenda = make_command_plan(work, commands, batch.id, durations)
             agenda = replace(agenda, waits_for_answers=waits_for_answers or agenda.waits_for_answers)
@@ -144,6 +142,8 @@ class WorkCoordinator:
                 agenda, concluded=concluded, epochs=leased.epoch_by_item, foreign=leased.live_items,
                 requests=requests, live_questions=self._inbox.read(),
             )  # fmt: skip
+            ids = self.conductor.agenda.ids
+            self._stop_requests = StopRequests(self._requests, self._leases, self.attempts, ids, about.pid, wall_ns)
             self.publisher = EventPublisher(
                 batch, work, self.conductor, self.attempts.places, self.epoch, concluded=concluded, requests=requests,
                 leases=leased.leases, question_of=self._inbox.question, wall_ns=wall_ns, running_ns=now_ns,

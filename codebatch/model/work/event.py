@@ -294,11 +294,12 @@ class BatchUnpaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_UNPAUSED")
 
 
 class BatchChanged(BatchEvent, frozen=True, kw_only=True, tag="BATCH_CHANGED"):
-    """Limits of the batch were changed. `set` maps each changed limit to its new value."""
+    """The batch was changed. `set` maps each changed limit to its new value. `added` are the IDs of added tasks."""
 
     by: str
     request: int
-    set_: dict[str, object] = msgspec.field(name="set")
+    set_: dict[str, object] = msgspec.field(name="set", default_factory=dict)
+    added: tuple[str, ...] = ()
 
 
 class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):

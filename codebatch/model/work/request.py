@@ -5,7 +5,7 @@ Requests are totally ordered by `n`, from 1 without gaps. No decision depends on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -135,6 +135,18 @@ class Reload(_RequestBodyBase, frozen=True, kw_only=True):
     inferred: tuple[InferredEdge, ...] = ()
 
 
+class Add(_RequestBodyBase, frozen=True, kw_only=True):
+    """Add tasks to the batch. Their items follow those of the tasks that the batch already has.
+
+    `policies` has the policies that differ from the default, and `edges` all dependencies of the new tasks. The author
+    knows all requests before this one. So the batch has no task with the same ID yet.
+    """
+
+    commands: tuple[Command, ...]
+    policies: dict[CommandId, TaskPolicy] = msgspec.field(default_factory=dict)
+    edges: tuple[WorkEdge, ...] = ()
+
+
 StopCause = Literal["signal", "timeout", "failure"]
 
 
@@ -153,7 +165,7 @@ class Stop(_RequestBodyBase, frozen=True, kw_only=True):
     terminates: bool = True
 
 
-RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload | Stop
+RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload | Add | Stop
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -194,6 +206,11 @@ def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None
         if last_old_round is not None and (round_ is None or last_old_round < round_):
             return next((definition for definition in reload.commands if definition.id == command), None)
     return None
+
+
+def added_commands(requests: Iterable[Request]) -> list[Command]:
+    """Return the commands that requests have added to a batch, in item order."""
+    return [command for request in requests if isinstance(request.body, Add) for command in request.body.commands]
 
 
 def set_timeout(sets: Sequence[Set], command: Command) -> Command:

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import Document, DocumentError, decode_document, encode_document
+from codebatch.model.shard import ShardId
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.limits import NO_LIMITS, WorkLimits
 from codebatch.model.work.trees import TreeSettings
@@ -18,6 +19,9 @@ WORK_TASK = "run"
 """The only task in the plan of a work batch. Each round of this task is one attempt of a command."""
 WORK_LISTING = "work"
 """The listing method of a snapshot that contains commands, one for each entry, instead of files of a tree."""
+
+ADDED_SHARD = ShardId("0" * 16)
+"""The shard of commands that requests have added to a batch. Shards of the plan have other IDs."""
 
 COMMANDS_MAX = 50_000
 RESTARTS_MAX = 3

@@ -178,8 +178,6 @@ def read_work_status(
 def _read_status(
     store: StoreDir, batch: BatchDir, attempts: AttemptReader, wall_ns: Callable[[], int]
 ) -> WorkBatchStatus:
-    work = read_work(batch)
-    commands = read_command_ids(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
     listed = reader.lease_names()
     _, coordinator = reader.read_leader(listed)
@@ -191,12 +189,16 @@ def _read_status(
         for place, question in QuestionStore(batch.files, batch.root).read()
         if (item := attempts.places.item_at_place(place.shard, place.item)) is not None
     ]
+    # Requests are read after leases and outcomes. So the tasks of all leases are known, also those that were added.
+    requests = RequestStore(batch.files, batch.root).read()
+    work = read_work(batch, requests)
+    commands = read_command_ids(store, batch, work)
     conductor = Conductor(
         make_command_plan(work, commands, batch.id),
         concluded=concluded,
         epochs=leased.epoch_by_item,
         foreign=leased.live_items,
-        requests=RequestStore(batch.files, batch.root).read(),
+        requests=requests,
         live_questions=[
             QuestionAsked(item, place.round, place.epoch, place.number, question.digest)
             for item, place, question in question_entries

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from codebatch.model.digest import Digest
-from codebatch.model.work.request import Answer, Request, Set
+from codebatch.model.work.request import Add, Answer, Request, Set
 from codebatch.model.work.work_batch import InterruptedAction
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.lifecycle import BatchState, CommandState, work_state
@@ -29,7 +29,8 @@ class CommandBatch:
         """Start without outcomes. `epochs` maps each item to its highest lease epoch."""
         self.agenda = agenda
         self._histories = AttemptHistories(epochs)
-        self._requests = RequestLog({id_: item for item, id_ in enumerate(agenda.ids)})
+        self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
+        self._requests = RequestLog(self._items)
         self._states = CommandStates(agenda, self._histories, self._requests)
         self._interruptions = InterruptionRules(agenda, self._histories, self._requests)
         self._queue = CommandQueue(agenda, self._is_startable, self._states.closed_pools)
@@ -93,10 +94,14 @@ class CommandBatch:
             slots = {} if body.max_parallel is None else {SLOTS_POOL: body.max_parallel}
             self._queue.set_capacity(body.pools | slots)
             self._states.caps.change(body.caps)
-            for item in touched:
-                self._queue.set_priority(item, self.priority(item))
+            self._queue.set_priorities({item: self.priority(item) for item in touched})
         elif isinstance(body, Answer):
             self._states.caps.add_answer(body.question, body.text)
+        elif isinstance(body, Add) and body.commands[0].id not in self._items:
+            touched = self.agenda.add(body)
+            self._items.update((self.agenda.ids[item], item) for item in touched)
+            self._states.add(touched)
+            self._queue.set_priorities({})
         return touched
 
     def running_item(self, worker: WorkerId) -> int | None:

@@ -29,18 +29,32 @@ class CommandGraph:
     """
 
     def __init__(self, needs: Sequence[Sequence[CommandNeed]], *, goes_on: bool = False) -> None:
-        self._needs = needs
+        self._needs: list[Sequence[CommandNeed]] = []
         ends: frozenset[DependencyState] = frozenset(("good", "bad"))
         self._satisfying_states = {False: ends, True: ends if goes_on else ends - {"bad"}}
         """Faces (DependencyState) that meet a need. The key is whether the needed command must succeed."""
-        self._dependents: list[list[tuple[int, bool]]] = [[] for _ in needs]
-        for item, item_needs in enumerate(needs):
+        self._dependents: list[list[tuple[int, bool]]] = []
+        self._own_states: list[DependencyState] = []
+        self._visible_states: list[DependencyState] = []
+        self._unmet_counts: list[int] = []
+        self._bad_need_counts: list[int] = []
+        self.add(needs)
+
+    def add(self, needs: Sequence[Sequence[CommandNeed]]) -> None:
+        """Add open items, which follow the present items. `needs` are the needs of each."""
+        first = len(self._needs)
+        self._needs += needs
+        self._dependents += ([] for _ in needs)
+        self._own_states += ["open"] * len(needs)
+        self._visible_states += ["open"] * len(needs)
+        for item, item_needs in enumerate(needs, first):
+            faces = [
+                (self._visible_states[need.item], self._satisfying_states[need.must_succeed]) for need in item_needs
+            ]
+            self._unmet_counts.append(sum(face not in meeting for face, meeting in faces))
+            self._bad_need_counts.append(sum(face == "bad" and "bad" not in meeting for face, meeting in faces))
             for need in item_needs:
                 self._dependents[need.item].append((item, need.must_succeed))
-        self._own_states: list[DependencyState] = ["open"] * len(needs)
-        self._visible_states: list[DependencyState] = ["open"] * len(needs)
-        self._unmet_counts = [len(item_needs) for item_needs in needs]
-        self._bad_need_counts = [0] * len(needs)
 
     def own_state(self, item: int) -> DependencyState:
         """Return the face of an item by its own outcome or by a request, without regard to its needs."""

@@ -11,6 +11,7 @@ import msgspec
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.limits import NO_LIMITS, WorkLimits
+from codebatch.model.work.request import Add
 from codebatch.model.work.work_batch import DEFAULT_POLICY, FailureAction, TaskPolicy, TaskSuccess, Work
 
 Length = TypeVar("Length", int, float)
@@ -38,6 +39,8 @@ class CommandNeed(NamedTuple):
 class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The commands of a work batch by item. An item is the index of a command in the plan.
 
+    The lists by item only grow, when a request adds commands.
+
     - `ranks`: the positions of the commands in the task list.
     - `seconds`: the estimated durations. Empty if the order of starts does not depend on them.
     - `capacity`: the number of tokens of each pool.
@@ -51,12 +54,12 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `successes`: the last successes of tasks in earlier batches, also of tasks that are not in the batch.
     """
 
-    ids: tuple[CommandId, ...]
-    needs: tuple[tuple[CommandNeed, ...], ...]
-    policies: tuple[TaskPolicy, ...]
-    demands: tuple[TokenDemand, ...]
-    ranks: tuple[int, ...]
-    seconds: tuple[float, ...]
+    ids: list[CommandId]
+    needs: list[tuple[CommandNeed, ...]]
+    policies: list[TaskPolicy]
+    demands: list[TokenDemand]
+    ranks: list[int]
+    seconds: list[float]
     capacity: dict[str, int]
     on_failure: FailureAction
     failures_max: int
@@ -86,6 +89,25 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             (-policy.priority, -path_lengths[item], self.ranks[item]) for item, policy in enumerate(self.policies)
         )
 
+    def add(self, add: Add) -> list[int]:
+        """Add the commands of a request, and return their items. The mean duration is expected of each."""
+        items = {id_: item for item, id_ in enumerate((*self.ids, *(command.id for command in add.commands)))}
+        needs: dict[CommandId, list[CommandNeed]] = {command.id: [] for command in add.commands}
+        for edge in add.edges:
+            needs[edge.task].append(CommandNeed(items[edge.on], edge.kind == "needs"))
+        policies = [add.policies.get(id_, DEFAULT_POLICY) for id_ in needs]
+        new = list(range(len(self.ids), len(items)))
+        if self.seconds:
+            mean = sum(self.seconds) / len(self.seconds)
+            self.seconds.extend(policy.expected_seconds or mean for policy in policies)
+        self.ids.extend(needs)
+        self.needs.extend(map(tuple, needs.values()))
+        self.policies.extend(policies)
+        self.demands.extend(map(_token_demand, policies))
+        self.ranks.extend(new)
+        self.__dict__.pop("sort_keys", None)
+        return new
+
 
 def make_command_plan(
     work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Sequence[float] = ()
@@ -98,17 +120,17 @@ def make_command_plan(
     needs: list[list[CommandNeed]] = [[] for _ in ids]
     for edge in work.edges:
         needs[items[edge.task]].append(CommandNeed(items[edge.on], edge.kind == "needs"))
-    policies = tuple(map(work.task_policy, ids))
+    policies = list(map(work.task_policy, ids))
     usual = _token_demand(DEFAULT_POLICY)
     slots = 1 if work.strategy == "serial" else work.max_parallel
     rank = {id_: place for place, id_ in enumerate(work.order)}
     return CommandPlan(
-        ids=tuple(ids),
-        needs=tuple(map(tuple, needs)),
+        ids=list(ids),
+        needs=list(map(tuple, needs)),
         policies=policies,
-        demands=tuple(usual if policy is DEFAULT_POLICY else _token_demand(policy) for policy in policies),
-        ranks=tuple(map(rank.__getitem__, ids)),
-        seconds=() if work.strategy == "serial" else tuple(seconds or [1.0] * len(ids)),
+        demands=[usual if policy is DEFAULT_POLICY else _token_demand(policy) for policy in policies],
+        ranks=list(map(rank.__getitem__, ids)),
+        seconds=[] if work.strategy == "serial" else list(seconds or [1.0] * len(ids)),
         capacity={**work.pools, SLOTS_POOL: slots},
         on_failure=work.on_failure,
         failures_max=work.failures_max,

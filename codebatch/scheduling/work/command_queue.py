@@ -62,12 +62,12 @@ class CommandQueue:
                 self.used[SLOTS_POOL] += self.capacity[SLOTS_POOL] - holds[SLOTS_POOL]
                 holds[SLOTS_POOL] = self.capacity[SLOTS_POOL]
 
-    def set_priority(self, item: int, priority: int) -> None:
-        """Change the priority of an item, and its place among the waiting items."""
-        self._priorities[item] = priority
-        heap = self._heaps.get(self._agenda.demands[item], [])
-        heap[:] = [(self._sort_key(waiting), waiting) for _, waiting in heap]
-        heapq.heapify(heap)
+    def set_priorities(self, priorities: Mapping[int, int]) -> None:
+        """Change the priorities of items, and sort the waiting items again. The plan may have changed too."""
+        self._priorities.update(priorities)
+        for heap in self._heaps.values():
+            heap[:] = [(self._sort_key(waiting), waiting) for _, waiting in heap]
+            heapq.heapify(heap)
 
     def _sort_key(self, item: int) -> _SortKey:
         listed, *others = self._agenda.sort_keys[item]

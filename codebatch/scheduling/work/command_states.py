@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from codebatch.model.work.limits import NO_LIMITS
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.backoff import backoff_seconds, rate_limit_seconds
-from codebatch.scheduling.work.caps import CapMeter, MetCap
+from codebatch.scheduling.work.caps import CapMeter, MetCap, scope_caps
 from codebatch.scheduling.work.command_graph import CommandGraph
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import ClockRead, SetTimer
@@ -41,6 +44,12 @@ class CommandStates:
         self._blocked: set[int] = set()
         self._ended_waits: dict[int, int] = {}
         self._limited_items: set[int] = set()
+
+    def add(self, items: Sequence[int]) -> None:
+        """Add new items of the plan, which follow the present items."""
+        self.graph.add([self._agenda.needs[item] for item in items])
+        self._own_states += ["open"] * len(items)
+        self.caps.change(scope_caps(NO_LIMITS, {self._agenda.ids[item]: self._agenda.policies[item] for item in items}))
 
     def update_state(self, item: int, *, runs: bool) -> set[int]:
         """Compute the state of an item again.

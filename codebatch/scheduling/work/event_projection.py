@@ -172,18 +172,28 @@ class EventProjector:
         """Start with the state of a conductor. `requests` are those with which the conductor started."""
         self._conductor = conductor
         self._emitted = emitted or EmittedEvents()
-        agenda = conductor.agenda
-        self._dependents: list[list[int]] = [[] for _ in agenda.ids]
-        for item, needs in enumerate(agenda.needs):
-            for need in needs:
-                self._dependents[need.item].append(item)
-        self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
+        self._dependents: list[list[int]] = []
+        self._items: dict[CommandId, int] = {}
         self._initial_requests = list(requests)
-        self._states = [CommandState.PENDING] * len(agenda.ids)
-        self.counts: dict[str, int] = {_NAME_BY_STATE[CommandState.PENDING]: len(agenda.ids)}
+        self._states: list[CommandState] = []
+        self.counts: dict[str, int] = {}
+        self._add_new_items()
         self._start_by_worker: dict[WorkerId, StartCommand] = {}
         self._noted_starts: list[StartCommand] = []
         self._foreign: frozenset[int] = frozenset()
+
+    def _add_new_items(self) -> None:
+        """Add the items that the plan of the conductor has in addition."""
+        agenda, first = self._conductor.agenda, len(self._states)
+        new = range(first, len(agenda.ids))
+        self._dependents += ([] for _ in new)
+        for item in new:
+            for need in agenda.needs[item]:
+                self._dependents[need.item].append(item)
+            self._items[agenda.ids[item]] = item
+        if new:
+            self._states += [CommandState.PENDING] * len(new)
+            self._add_to_count(_NAME_BY_STATE[CommandState.PENDING], len(new))
 
     def item_of_command(self, id_: str) -> int | None:
         """Return the item of a command, or None."""
@@ -258,6 +268,7 @@ class EventProjector:
             case WaitEnded(item) | events.QuestionAsked(item) if item not in (ANY_ITEM, BATCH_TIME_LIMIT_ITEM):
                 looked_at.add(item)
             case RequestRead(request):
+                self._add_new_items()
                 happenings.append(RequestReceived(request))
                 looked_at.update(range(len(self._states)))
             case _:

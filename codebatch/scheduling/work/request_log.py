@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import (
+    Add,
     Answer,
     Cancel,
     Open,
@@ -46,6 +47,7 @@ class RequestLog:
     """
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
+        """Start empty. `items` maps the commands of the batch to items. The caller may add commands to it."""
         self._items = items
         self._reopened_rounds: dict[int, set[int]] = {}
         self._skips: dict[int, Skip] = {}
@@ -94,7 +96,7 @@ class RequestLog:
             case Set(deadline_ns=deadline_ns, tasks=tasks):
                 self.deadline_ns = deadline_ns or self.deadline_ns
                 return self._add_settings(tasks)
-            case Reload():
+            case Reload() | Add():
                 return []
 
     def _add_settings(self, tasks: Mapping[CommandId, TaskSettings]) -> list[int]:

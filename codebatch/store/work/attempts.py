@@ -13,7 +13,7 @@ from codebatch.model.outcome import Commit, OutcomeRegister, TaskOutcome, decode
 from codebatch.model.plan import Plan
 from codebatch.model.record import CommandReason
 from codebatch.model.shard import Shard, ShardId
-from codebatch.model.work.work_batch import WORK_TASK
+from codebatch.model.work.work_batch import ADDED_SHARD, COMMANDS_MAX, WORK_TASK
 from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded
 from codebatch.store import layout
 from codebatch.store.batches.holders import LeaseReader, UnitLease
@@ -23,9 +23,14 @@ from codebatch.system.files.file_reader import FileReader
 
 
 class CommandPlaces:
-    """A mapping between item numbers of a plan and (shard, number in the shard). An item is a command."""
+    """A mapping between item numbers of a plan and (shard, number in the shard). An item is a command.
+
+    Commands that requests have added are in a shard of their own, after those of the plan.
+    """
 
     def __init__(self, shards: Sequence[Shard]) -> None:
+        end = max((shard.end for shard in shards), default=0)
+        shards = [*shards, Shard(id=ADDED_SHARD, start=end, end=end + COMMANDS_MAX, bytes=0)]
         self._by_id = {shard.id: shard for shard in shards}
         self._shards = sorted(shards, key=lambda shard: shard.start)
         self._starts = [shard.start for shard in self._shards]

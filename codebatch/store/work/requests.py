@@ -45,19 +45,29 @@ class RequestStore:
 
         Raises StoreUnwritable or StoreCorrupt.
         """
-        self._files.make_directory(self._directory)
-        hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
         for _ in range(APPEND_ATTEMPTS_MAX):
             request = Request(RequestHead(n=len(self.read()) + 1, at_ns=at_ns, by=by), body)
-            self._files.write_new(hidden, encode_request(request))
-            try:
-                is_created = self._files.create_exclusive(hidden, self._directory / layout.request_name(request.n))
-            finally:
-                self._files.remove(hidden)
-            if is_created:
-                self._files.sync_directory(self._directory)
+            if self.try_append(request):
                 return request
         raise StoreUnwritable(f"cannot create a request in {self._directory}: other processes keep creating requests")
+
+    def try_append(self, request: Request) -> bool:
+        """Publish a request under its number, which is the next one. If another request has the number, return False.
+
+        Raises StoreUnwritable.
+        """
+        self._files.make_directory(self._directory)
+        if request.n == 1:  # Otherwise a power loss could remove the new directory with its first requests.
+            self._files.sync_directory(self._directory.parent)
+        hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
+        self._files.write_new(hidden, encode_request(request))
+        try:
+            is_created = self._files.create_exclusive(hidden, self._directory / layout.request_name(request.n))
+        finally:
+            self._files.remove(hidden)
+        if is_created:
+            self._files.sync_directory(self._directory)
+        return is_created
 
     def _read_request(self, name: str, n: int) -> Request:
         path = self._directory / name

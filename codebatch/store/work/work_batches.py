@@ -21,7 +21,7 @@ from codebatch.model.plan import Plan, PlannedTask, plan_digest, plan_items, tas
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import WORK_PIPELINE
 from codebatch.model.work.command import Command, CommandId, decode_command, encode_command
-from codebatch.model.work.request import Reload, Set, reloaded_command, set_timeout
+from codebatch.model.work.request import Add, Reload, Request, Set, added_commands, reloaded_command, set_timeout
 from codebatch.model.work.work_batch import (
     WORK_LISTING,
     WORK_TASK,
@@ -111,21 +111,31 @@ def _make_plan(snapshot: Snapshot, written: bytes) -> Plan:
     )
 
 
-def read_work(batch: BatchDir) -> Work:
-    """Return the settings and dependencies of a batch, with the changes of all reload requests.
+def read_work(batch: BatchDir, requests: Sequence[Request] | None = None) -> Work:
+    """Return the settings and dependencies of a batch, with the changes of all reload and add requests.
 
-    Raises WrongBatchKind or StoreCorrupt.
+    `requests` are the requests of the batch if the caller has read them. Raises WrongBatchKind or StoreCorrupt.
     """
     check_kind(batch, "work")
     work = _read_work_document(batch)
-    for reload in iter_reloads(batch):
-        work = _apply_reload(work, reload)
+    for request in _read_requests(batch) if requests is None else requests:
+        body = request.body
+        if isinstance(body, Reload):
+            work = _apply_reload(work, body)
+        elif isinstance(body, Add):
+            work = _apply_add(work, body)
+        else:
+            continue
         try:
             check_work(work)
         except DocumentError as error:
-            message = f"has an invalid reload request: {error}"
+            message = f"has an invalid {type(body).__name__.lower()} request: {error}"
             raise CorruptFile(str(batch.root / layout.REQUESTS), message, hint=_UNRECOVERABLE_HINT) from error
     return work
+
+
+def _read_requests(batch: BatchDir) -> list[Request]:
+    return RequestStore(batch.files, batch.root).read()
 
 
 def _read_work_document(batch: BatchDir) -> Work:
@@ -145,7 +155,7 @@ def _read_work_document(batch: BatchDir) -> Work:
 
 def iter_reloads(batch: BatchDir) -> Iterator[Reload]:
     """Yield the reload requests of a work batch in order. Raises StoreCorrupt."""
-    for request in RequestStore(batch.files, batch.root).read():
+    for request in _read_requests(batch):
         if isinstance(request.body, Reload):
             yield request.body
 
@@ -173,27 +183,45 @@ def _apply_reload(work: Work, reload: Reload) -> Work:
     )
 
 
+def _apply_add(work: Work, add: Add) -> Work:
+    """Return `work` with the commands of an add request at the end of its order."""
+    return replace(
+        work,
+        order=(*work.order, *(command.id for command in add.commands)),
+        titles={**work.titles, **{command.id: command.title for command in add.commands if command.title}},
+        policies={**work.policies, **add.policies},
+        edges=(*work.edges, *add.edges),
+    )
+
+
 def _merge_edges(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[CommandId]) -> tuple[_Edge, ...]:
     """Return the edges of `then` whose command is not in `changed`, followed by the edges of `now`."""
     return tuple(itertools.chain((edge for edge in then if edge.task not in changed), now))
 
 
 class CommandDefinitions:
-    """The definitions of the commands of a work batch in each round. A reload request changes later rounds."""
+    """The definitions of the commands of a work batch in each round. A reload request changes later rounds.
+
+    `added` maps the commands that requests have added to their definitions in the first round.
+    """
 
     def __init__(self, store: StoreDir, batch: BatchDir) -> None:
-        """Read the snapshot and the reload requests. Raises StoreCorrupt."""
+        """Read the snapshot and the requests. Raises StoreCorrupt."""
         self._batch = batch
         self._snapshot = _command_snapshot(store, batch)
-        self._reloads = list(iter_reloads(batch))
+        requests = _read_requests(batch)
+        self._reloads = [request.body for request in requests if isinstance(request.body, Reload)]
+        self.added = {command.id: command for command in added_commands(requests)}
 
     def read(self, command: str, round_: int | None = None) -> Command:
         """Return the definition of a command in a round, by default in the next one.
 
         Raises StoreCorrupt, or KeyError if the batch does not have the command.
         """
-        return reloaded_command(self._reloads, command, round_) or _read_listed_command(
-            self._snapshot, self._batch, command
+        return (
+            reloaded_command(self._reloads, command, round_)
+            or self.added.get(CommandId(command))
+            or _read_listed_command(self._snapshot, self._batch, command)
         )
 
     def is_unchanged(self, command: Command, round_: int | None = None) -> bool:
@@ -219,6 +247,9 @@ def read_command_ids(store: StoreDir, batch: BatchDir, work: Work) -> list[Comma
     """Return the IDs of all commands of a work batch, in the order of the items in its plan. Raises StoreCorrupt."""
     entries = plan_items(_command_snapshot(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
+    # Requests that were made after `work` was read are ignored.
+    added = added_commands(_read_requests(batch))[: len(work.order) - len(commands)]
+    commands += [command.id for command in added]
     if sorted(commands) != sorted(work.order):
         raise CorruptFile(str(batch.root / layout.WORK_FILE), "does not match the task list", hint=_UNRECOVERABLE_HINT)
     return commands
@@ -229,7 +260,7 @@ def read_command(store: StoreDir, batch: BatchDir, command: str) -> Command:
 
     The time limit is that of the last Set request, if any has one.
     """
-    bodies = [request.body for request in RequestStore(batch.files, batch.root).read()]
+    bodies = [request.body for request in _read_requests(batch)]
     return set_timeout(
         [body for body in bodies if isinstance(body, Set)], CommandDefinitions(store, batch).read(command)
     )

@@ -204,15 +204,15 @@ def _compare_lists(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
     work, now = work_batch.standing.work, listed.work
     stored = CommandDefinitions(work_batch.store, work_batch.batch)
     batch_ids = {*work.order}
-    waits_then = _written_dependencies((*work.edges, *work.satisfied_needs), work.inferred, batch_ids)
-    waits_now = _written_dependencies(now.edges, now.inferred, batch_ids)
+    waits_then = written_dependencies((*work.edges, *work.satisfied_needs), work.inferred, batch_ids)
+    waits_now = written_dependencies(now.edges, now.inferred, batch_ids)
     changed: dict[bool, list[CommandId]] = {True: [], False: []}
     removed: list[CommandId] = []
     for status in work_batch.standing.commands:
         is_done = status.state is CommandState.DONE
         definition = listed.definitions.get(status.id)
         if definition is None:
-            removed.append(status.id)
+            removed += [status.id] if status.id not in stored.added else []
         elif (
             not stored.is_unchanged(definition.command, _effective_round(status))
             or now.task_policy(status.id) != work.task_policy(status.id)
@@ -247,7 +247,7 @@ def _effective_round(command: CommandStatus) -> int | None:
     return command.round if command.holder is not None else None
 
 
-def _written_dependencies(
+def written_dependencies(
     edges: Collection[WorkEdge], inferred: Collection[InferredEdge], known: Collection[CommandId]
 ) -> Mapping[CommandId, _TaskDependencies]:
     """Map each command to the dependencies that its task list defines. Inferred dependencies are left out.

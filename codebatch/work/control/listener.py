@@ -180,7 +180,7 @@ class ListenerAdapter:
     def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:
         """Set up the adapter. It calls `leads` once, when this process has become the coordinator of the batch."""
         self._work = read_work(batch)
-        self._ids: tuple[CommandId, ...] = ()
+        self._ids: Sequence[CommandId] = ()
         self._places = CommandPlaces(batch.plan().shards)
         self._logs = batch.root / layout.LOGS
         self._batch = batch

@@ -84,7 +84,7 @@ def _attempt_spans(batch: BatchDir, commands: list[CommandId], titles: Mapping[C
             case journal.Ran() as ran:
                 item = places.item_at_place(ran.shard, ran.start)
                 start_ns = begun.pop((ran.shard, ran.start, ran.epoch), line.at_ns - round(ran.seconds * 1e9))
-                if item is not None:
+                if item is not None and item < len(commands):
                     id_ = commands[item]
                     yield TraceSpan(
                         name=id_,
@@ -106,7 +106,7 @@ def _attempt_spans(batch: BatchDir, commands: list[CommandId], titles: Mapping[C
                 pass
     for (shard, start, _), at_ns in begun.items():
         item = places.item_at_place(shard, start)
-        if item is not None:
+        if item is not None and item < len(commands):
             yield TraceSpan(
                 name=commands[item], start_ns=at_ns, end_ns=max(at_ns, wall_ns()), arguments={"type": "not ended"}
             )

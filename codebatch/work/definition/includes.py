@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration
 from codebatch.work.definition.problems import DefinitionProblems
+from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.task_files import json_lines_file, lines_file, markdown_directory, markdown_file
 from codebatch.work.definition.work_files import (
     STANDARD_INPUT_NAME,
@@ -25,25 +26,21 @@ _FILE_KINDS_HINT = "supported: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or 
 
 
 def read_files(
-    paths: Sequence[Path],
-    words: Sequence[str],
-    cwd: Path,
-    problems: DefinitionProblems,
-    *,
-    is_each_line: bool,
-    is_recursive: bool,
+    paths: Sequence[Path], options: WorkOptions, cwd: Path, problems: DefinitionProblems, given: Sequence[WorkFile]
 ) -> list[WorkFile]:
-    """Return the named files. Each comes before the files that it includes. If no file is named, use the default file.
+    """Return the named files, then the `given` ones. Each file comes before the files that it includes.
 
-    `words` are the tasks that the user named. With `is_each_line`, each line of a named file is a task. If a file is
-    unreadable, InvalidWork is raised with all problems. Raises NothingToDo if there is no default file.
+    If there is no file, use the default file. If a file is unreadable, InvalidWork is raised with all problems. Raises
+    NothingToDo if there is no default file.
     """
-    reader = _WorkFileReader(problems, is_recursive)
-    named = [(cwd / path, str(path)) for path in paths] or [default_file(cwd, words)]
-    files = [file for path, name in named for file in reader.iter_files(path, name, is_each_line=is_each_line)]
+    reader = _WorkFileReader(problems, options.is_recursive)
+    named = [(cwd / path, str(path)) for path in paths]
+    if not named and not given:
+        named = [default_file(cwd, options.tasks)]
+    files = [file for path, name in named for file in reader.iter_files(path, name, is_each_line=options.each_line)]
     if reader.is_incomplete:
         problems.raise_any()
-    return files
+    return [*files, *given]
 
 
 class _WorkFileReader:

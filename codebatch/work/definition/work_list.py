@@ -15,6 +15,7 @@ from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.limits import NO_LIMITS
 from codebatch.model.work.work_batch import DEFAULT_POLICY, InferredEdge, ListOrigin, RejectedEdge, Work, WorkEdge
 from codebatch.system.processes.garbage_collector import collector_paused
+from codebatch.work.definition.additions import ExtendedBatch
 from codebatch.work.definition.commands import DefinedTask, TaskDefiner, missing_program_notes
 from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
 from codebatch.work.definition.environment import read_env_variables
@@ -73,8 +74,9 @@ def read_work_files(
     overrides: WorkOptions | None = None,
     environ: Mapping[str, str] = os.environ,
     read_previous: PreviousTasksReader = lambda _identity, _definitions: {},
+    extended: ExtendedBatch | None = None,
 ) -> WorkList:
-    """Read a task list.
+    """Read a task list, or with `extended`, tasks for a batch that exists.
 
     If no file is named, the default file of `here` is read: the `[work]` of its project, or the nearest work.toml.
     `here` is the absolute directory of the user; paths are relative to it. `read_previous` returns the outcomes of
@@ -84,23 +86,27 @@ def read_work_files(
     task, and InvalidInput if a named task does not exist.
     """
     with collector_paused():
-        return _read_list(paths, overrides or WorkOptions(), here, environ, read_previous)
+        return _read_list(paths, overrides or WorkOptions(), here, environ, read_previous, extended)
 
 
 def _read_list(
-    paths: Sequence[Path], options: WorkOptions, cwd: Path, environ: Mapping[str, str], previous: PreviousTasksReader
+    paths: Sequence[Path],
+    options: WorkOptions,
+    cwd: Path,
+    environ: Mapping[str, str],
+    previous: PreviousTasksReader,
+    extended: ExtendedBatch | None,
 ) -> WorkList:
     problems = DefinitionProblems()
-    files = read_files(
-        paths, options.tasks, cwd, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
-    )
+    files = read_files(paths, options, cwd, problems, () if extended is None else extended.files)
     variables = read_env_variables(files, environ, problems)
     first_checker = TableChecker(problems, variables, cwd)
     settings, tables = merge_batch_settings(files, options, first_checker, problems, cwd)
+    if extended is not None:
+        settings = extended.settings(files, settings, problems)
     checker = TableChecker(problems, variables, settings.root)
-    definer = TaskDefiner(
-        problems, checker, options, GroupExpander(settings.root, problems, settings.warnings), settings
-    )
+    expander = GroupExpander(settings.root, problems, settings.warnings)
+    definer = TaskDefiner(problems, checker, options, expander, settings)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.iter_tasks(file, table)]
     definer.warn_about_unknown_keys()
     settings.notes.extend(dict.fromkeys([*first_checker.notes, *checker.notes]))
@@ -111,24 +117,23 @@ def _read_list(
     if not tasks:
         problems.raise_any()
         raise _nothing_to_do_error(files, source, done, definer)
+    groups, ended = definer.groups, done
+    if extended is not None:
+        groups, ended = extended.join(tasks, groups, done, problems)
     check_task_ids(tasks, problems)
     check_task_pools(tasks, settings.pools, problems)
     has_costs = [task.policy.has_cost or task.command is None for task in tasks]
     check_list_limits(settings.limits, has_costs, files[0].table_location(), problems)
-    edges = resolve_edges(tasks, definer.groups, done, problems)
-    tasks = connect_outputs(tasks, definer.groups, done, edges, problems)
+    edges = resolve_edges(tasks, groups, ended, problems)
+    tasks = connect_outputs(tasks, groups, ended, edges, problems)
     check_cycles(edges, problems)
-    trees = make_tree_settings(settings, files[0], cwd, [task.command for task in tasks], environ, problems)
+    commands_with_trees = [task.command for task in tasks if extended is None]
+    trees = make_tree_settings(settings, files[0], cwd, commands_with_trees, environ, problems)
     problems.raise_any()
     if done:
         settings.notes.append(f"marked as done and not run: {abbreviated_ids(sorted(done))}")
-    needs = explicit_needs(edges)
     written = [edge for edge in edges if edge.kind == "needs"]
-    definitions = {
-        task.id: TaskDefinition(task.command, needs.get(task.id, frozenset()))
-        for task in tasks
-        if task.command is not None
-    }
+    definitions = _task_definitions(tasks, edges)
     inferred: list[InferredEdge] = []
     rejected: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
@@ -154,6 +159,12 @@ def _read_list(
         left_out=chosen.left_out or UNSET,
     )
     return WorkList(commands, work, tuple(settings.warnings), notes, definitions, choice, tuple(rejected))
+
+
+def _task_definitions(tasks: Sequence[DefinedTask], edges: Sequence[WorkEdge]) -> dict[CommandId, TaskDefinition]:
+    needs = explicit_needs(edges)
+    commands = {task.id: task.command for task in tasks if task.command is not None}
+    return {id_: TaskDefinition(command, needs.get(id_, frozenset())) for id_, command in commands.items()}
 
 
 def _make_origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:

@@ -43,6 +43,7 @@ WORDS = {
     "join": "part.cbpart",
     "run-shard": "--task lint --shard 0",
     "verify": "",
+    "work-add": "--task new=true",
     "work-answer": "first done",
     "work-retry": "first --no-run",
     "work-set": "max-parallel=2",

@@ -20,7 +20,7 @@ WITHOUT_A_DEFAULT = {"run", "join", "ast", "pin", "unpin"}
 """`run`, `join` and `ast` act on the tree, the others on a batch that must be named."""
 NAMED_STORE_REFUSED = {"resume"}
 """If the store is named, these commands run only if the batch is named too."""
-OF_RUNNING_BATCHES = {"cancel", "work-pause", "work-set", "work-skip", "work-unpause"}
+OF_RUNNING_BATCHES = {"cancel", "work-add", "work-pause", "work-set", "work-skip", "work-unpause"}
 NEEDS_NO_BATCH = {"rules-show", "gate-run", "gate-bundle"}
 """These commands also answer without a batch, and report what is unknown."""
 FILE = "src/main.py"

@@ -64,6 +64,14 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **options: object) -> Co
     result = ResultPointers(cost="/cost")
     commands = [Command(id=id_, run=("true",), wait_if=chance.choice(("", "limited")), result=result) for id_ in ids]
     options.setdefault("gives_much", seed % 3 > 0)
+    if "add tasks" in kinds and seed % 3 == 0:
+        later = random.Random(f"added {seed}").randint(0, count - 1)
+        options.setdefault("added_later", later)
+        # Commands that are added later often follow a command that has ended by then.
+        known = {edge.task for edge in work.edges if edge.on == ids[0]}
+        follows = [WorkEdge(id_, ids[0], "after") for id_ in ids[count - later :] if id_ not in known]
+        work = replace(work, edges=(*work.edges, *follows))
+        faults += [Fault(at=chance.randrange(span), kind="add tasks", seed=seed) for _ in range(later)]
     return CommandWorld(chance, commands, work, faults, begin_ns, **options)  # type: ignore[arg-type] # A negative control plants its bug here.
 
 

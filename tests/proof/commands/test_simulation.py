@@ -17,11 +17,14 @@ import pytest
 from codebatch.coordinator.work import loop
 from codebatch.errors import CodebatchError
 from codebatch.model.work.question import Question
-from codebatch.model.work.request import Answer, Request
+from codebatch.model.work.request import Add, Answer, Request, added_commands
+from codebatch.scheduling.work import command_states
+from codebatch.scheduling.work.command_graph import CommandGraph
+from codebatch.scheduling.work.command_plan import CommandNeed
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.store.work.requests import RequestStore
 from codebatch.system.files.files import RealFiles
-from codebatch_workers.commands import attempt_inputs
+from codebatch_workers.commands import attempt_inputs, supervisor
 from codebatch_workers.commands.attempt_inputs import AnswerRow
 from tests.proof.commands.drawn import draw_world
 from tests.proof.commands.world import FaultKind
@@ -34,7 +37,7 @@ KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_simulated_work_batch_loses_and_repeats_no_command(first: int) -> None:
-    fault_count = given_behind = 0
+    fault_count = given_behind = added = 0
     for seed in range(first, first + BLOCK):
         world = draw_world(seed, KINDS)
         try:
@@ -43,8 +46,10 @@ def test_simulated_work_batch_loses_and_repeats_no_command(first: int) -> None:
             raise AssertionError(f"seed {seed} fails: {error}") from error
         fault_count += world.happened.total()
         given_behind += world.given_behind
+        added += world.happened["added"]
     assert given_behind > BLOCK / 4, "too few commands were queued to prove anything"
     assert fault_count > BLOCK, "too few faults happened to prove anything"
+    assert added > BLOCK / 10, "too few tasks were added to prove anything"
 
 
 class _ReplacingFiles(RealFiles):
@@ -101,6 +106,41 @@ def _use_last_answer(questions: Sequence[Question], requests: RequestStore) -> l
 def _omit_answers(questions: Sequence[Question], requests: RequestStore) -> list[AnswerRow]:
     """Return no answers, although the command starts again because of one."""
     return []
+
+
+class _IgnoresAdditions(Conductor):
+    """A conductor that knows only the tasks that the batch had when it started."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        return [] if isinstance(request.body, Add) else super()._note_request(request)
+
+
+class _ForgetsStates(CommandGraph):
+    """A graph in which an added item waits for all its needs, also for those that are met."""
+
+    def add(self, needs: Sequence[Sequence[CommandNeed]]) -> None:
+        first = len(self._needs)
+        super().add(needs)
+        for item, item_needs in enumerate(needs, first):
+            self._unmet_counts[item] = len(item_needs)
+
+
+@pytest.mark.parametrize(
+    ("module", "planted"),
+    [
+        (loop, {"Conductor": _IgnoresAdditions}),
+        (command_states, {"CommandGraph": _ForgetsStates}),
+        (supervisor, {"added_commands": lambda requests: added_commands(requests)[::-1]}),
+    ],
+)
+def test_bug_in_added_tasks_is_detected(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, planted: dict[str, object]
+) -> None:
+    for name, replacement in planted.items():
+        monkeypatch.setattr(module, name, replacement)
+    with pytest.raises(AssertionError):  # noqa: PT012 - any seed may detect the bug
+        for seed in range(SEEDS_OF_CONTROL_MAX):
+            draw_world(seed, ("add tasks",)).run()
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from codebatch.store.batches.batch_directory import BatchDir, open_batch
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.store.results.outcomes import OutcomeRegisters
-from codebatch.store.work.attempts import AttemptReader
+from codebatch.store.work.attempts import AttemptReader, CommandPlaces
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import make_work_batch, read_command_ids, read_work
@@ -42,6 +42,7 @@ from codebatch.system.host import this_host
 from codebatch.system.processes.command_processes import ProcessNotStarted, ProcessStart
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorLost, report_fatal_error
+from tests.proof.commands.additions import add_next, without_last
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
@@ -68,6 +69,7 @@ _AT_REST = (CommandState.DONE, CommandState.FAILED, CommandState.BLOCKED, Comman
 FaultKind = Literal[
     "kill worker", "kill coordinator", "kill self", "pause", "lose power", "lose reply", "tear register",
     "refuse once", "refuse on", "drain", "insist", "request", "second coordinator", "change limits", "set clock",
+    "add tasks",
 ]  # fmt: skip
 
 
@@ -82,7 +84,7 @@ class Fault:
 
 @dataclass
 class CommandWorld:
-    """One work batch, its disk, its processes and their faults."""
+    """One work batch, its disk, its processes and their faults. Users add the last `added_later` commands later."""
 
     chance: random.Random
     commands: list[Command]
@@ -98,13 +100,15 @@ class CommandWorld:
     insisting: set[HolderId] = field(default_factory=set)
     gives_much: bool = False
     given_behind: int = 0
+    added_later: int = 0
     ends: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.disk = Disk()
         self.starts = Starts(self.work)
         store, _ = create_store(RealFiles(self.disk.calls()), STORE)
-        self.batch_id = make_work_batch(store, self.commands, self.work, at_ns=1).id
+        listed = without_last(self.work, self.added_later)
+        self.batch_id = make_work_batch(store, self.commands[: len(listed.order)], listed, at_ns=1).id
         self.schedule = Schedule(
             self.disk, self.chance, self._before, switch_rate=self.switch_rate, steps_max=STEPS_MAX
         )
@@ -306,13 +310,18 @@ class CommandWorld:
         """Check the time of an assignment, and record the requests that the coordinator knew."""
         unit = assigned.unit
         self._known_requests[attempt_mark(worker, unit.shard, unit.start, assigned.epoch)] = assigned.requests
-        policy = self.work.task_policy(read_command_ids(*self.batch(), self.work)[unit.start])
+        item = CommandPlaces(self.batch()[1].plan().shards).item_at_place(unit.shard, unit.start)
+        assert item is not None
+        policy = self.work.task_policy(self._ids()[item])
         deadlines_ns = self.meter.deadlines_ns(self._requests().read(), assigned.requests)
         readings.check_start(self.work, policy.pools, deadlines_ns)
 
-    def _outcomes(self, task: str) -> list[AttemptOutcome]:
+    def _ids(self) -> list[CommandId]:
         store, batch = self.batch()
-        item = read_command_ids(store, batch, self.work).index(CommandId(task))
+        return read_command_ids(store, batch, read_work(batch))
+
+    def _outcomes(self, task: str) -> list[AttemptOutcome]:
+        batch, item = self.batch()[1], self._ids().index(CommandId(task))
         concluded = AttemptReader(batch.plan(), OutcomeRegisters(batch.files, batch.root)).read()
         return [outcome for outcome in concluded.conclusions if outcome.item == item]
 
@@ -383,7 +392,7 @@ class CommandWorld:
             case "refuse on":
                 self._refusing_until = self.schedule.steps + chance.randint(2, 60)
                 return Fate(OSError(errno.ENOSPC, "refused"), share=0)
-            case "request" | "change limits" | "set clock":
+            case "request" | "change limits" | "set clock" | "add tasks":
                 self._happen_to_all(fault.kind, chance)
             case "second coordinator":
                 self.start_coordinator()
@@ -400,6 +409,10 @@ class CommandWorld:
             self.wall.jump(chance)
         elif kind == "request":
             self._request(self._body(chance))
+        elif kind == "add tasks":
+            known = read_work(self.batch()[1])
+            added = add_next(self.work, self.commands, known, self._requests(), chance.randint(1, 2))
+            self.happened["added"] += added
         else:
             self._request(draw_change(self.standing(), self.begin_ns, chance))
 

@@ -55,14 +55,14 @@ def flat(agenda: CommandPlan) -> CommandPlan:
     """Return the same commands with few needs and with restarts allowed, so that many can be assigned at once."""
     return replace(
         agenda,
-        needs=tuple(needs[:1] if item % 4 == 0 else () for item, needs in enumerate(agenda.needs)),
-        policies=tuple(
+        needs=[needs[:1] if item % 4 == 0 else () for item, needs in enumerate(agenda.needs)],
+        policies=[
             replace(
                 policy, if_interrupted="restart", restarts_max=max(1, policy.restarts_max), pools={}, exclusive=False
             )
             for policy in agenda.policies
-        ),
-        demands=(((SLOTS_POOL, 1),),) * len(agenda.demands),
+        ],
+        demands=[((SLOTS_POOL, 1),)] * len(agenda.demands),
         on_failure="skip-dependents" if agenda.on_failure == "stop" else agenda.on_failure,
         start_every_seconds=0.0,
     )

@@ -25,7 +25,8 @@ from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import Shard
 from codebatch.model.text.color_codes import enable_colors
 from codebatch.model.work.command import Command, Isolation, decode_command
-from codebatch.model.work.request import Reload, Set, reloaded_command, set_timeout
+from codebatch.model.work.request import Reload, Set, added_commands, reloaded_command, set_timeout
+from codebatch.model.work.work_batch import ADDED_SHARD
 from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerLaunch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop, Terminate
 from codebatch.store import layout
@@ -350,7 +351,12 @@ class Supervisor:
         return "goes on" if result.type == "result" else "is over"
 
     def _listed_command(self, unit: WorkUnit) -> Command:
-        """Return the definition of a unit's command from the task list. Raises StoreCorrupt."""
+        """Return the definition of a unit's command from the task list, or from the request that added it.
+
+        Raises StoreCorrupt.
+        """
+        if unit.shard == ADDED_SHARD:
+            return added_commands(self._requests.read())[unit.start]
         entry = self._item_entry(self._shards[unit.shard], unit.start)
         try:
             return decode_command(self._objects.read(entry.object, entry.size))
