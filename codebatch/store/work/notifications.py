@@ -78,7 +78,7 @@ def _is_locked(batch: BatchDir, epoch: int) -> bool:
 
 
 def failed_notifications_text(failed: Sequence[events.BatchNotified]) -> str:
-    """Return a text about notifications that failed, of which there is at least one: the last one, and all by name."""
+    """Return a text about the failed notifications, at least one: the last one, and all by name."""
     last = failed[-1]
     tries = f", {last.tries} tries" if last.tries > 1 else ""
     text = f"notification of {last.notified} failed: {last.problem}{tries}"
