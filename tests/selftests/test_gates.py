@@ -155,7 +155,7 @@ def test_self_tests_of_outputs_are_skipped_in_an_open_batch(stored: Stored) -> N
     for name in ("outputs-match", "resume-equals", "index-writes-only-indexes"):
         result = stored.gate(name)
         assert (result.outcome, result.passed) == ("skipped", False)
-        assert "codebatch run --batch" in result.reason
+        assert "codebatch resume --batch" in result.reason
 
 
 def test_stopping_bundle_ends_at_the_first_failure(stored: Stored) -> None:

@@ -241,7 +241,7 @@ HOSTILE: dict[str, tuple[Read, bytes, str]] = {
     ),
     "10,000 levels": (read_sarif, b'{"x":' + b"[" * 10_000, "nested too deeply"),
     "levels of a message": (read_sarif, b'{"version":"2.1.0","runs":[{"x":' + b'{"y":' * 10_000, "nested too deeply"),
-    "no UTF-8": (read_sarif, sarif({"ruleId": "?"}).replace(b"?", b"\xff"), "codec can't decode"),
+    "no UTF-8": (read_sarif, sarif({"ruleId": "?"}).replace(b"?", b"\xff"), "codec can't decode|invalid UTF-8"),
     "half of a UTF-16": (read_sarif, b"\xff\xfe{", "truncated data"),
     "elsewhere": (read_sarif, sarif(externalPropertyFileReferences={"results": [{}]}), "other files"),
     "laughs": (read_checkstyle, b'<!DOCTYPE c [<!ENTITY a "ha">]><checkstyle>&a;</checkstyle>', "DTD"),

@@ -411,8 +411,10 @@ def test_new_run_reports_orphaned_commands_of_a_dead_run(line: CommandLine) -> N
     assert not process_status.is_zombie
     end, resume = f"codebatch cancel --batch {batch_id}", f"codebatch resume --batch {batch_id}"
     assert match[3] == f"stop it with: {end}; or resume the batch with: {resume}"
-    (cell,) = (line.directory / ".codebatch/batches" / batch_id).glob("holders/*.cell")
-    data, ticks = cell.read_bytes(), process_status.start_ticks
+    ticks = process_status.start_ticks
+    cells = (line.directory / ".codebatch/batches" / batch_id).glob("holders/*.cell")
+    (cell,) = (cell for cell in cells if ticks.to_bytes(8, "little") in cell.read_bytes())
+    data = cell.read_bytes()
     cell.write_bytes(data.replace(ticks.to_bytes(8, "little"), (ticks - 1).to_bytes(8, "little")))
     assert "running (process" not in line("work", "run", "-f", "quick.toml").notes, "its process ID was reused"
     cell.write_bytes(data)
