@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 from codebatch.scheduling.work.caps import MetCap
@@ -65,7 +66,8 @@ def clock_time(at_ns: int, *, has_zone: bool = False) -> str:
 
 def raise_hint(cap: MetCap, batch: str) -> str:
     """Return a hint that names the commands which raise a cap and continue the batch."""
-    key = f"{cap.scope}.{cap.name}" if cap.scope else cap.name
-    value = "TIME" if cap.name == "deadline" else f"{2 * cap.limit:g}"
-    change = f"codebatch work set {key.replace('_max', '-max')}={value} --batch {batch}"
+    kind, _, name = cap.scope.partition(".")
+    scope = {"": "", "pool": f"{cap.scope}.", "task": f"{shlex.quote(name)} "}[kind]
+    value = "TIME" if cap.name == "deadline" else f"{max(2 * cap.limit, cap.limit + cap.used):g}"
+    change = f"codebatch work set {scope}{cap.name.replace('_max', '-max')}={value} --batch {batch}"
     return f"raise it: {change}; then: codebatch resume --batch {batch}"

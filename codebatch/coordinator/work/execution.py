@@ -69,7 +69,6 @@ def run_work_batch(
     """
     with collector_paused():
         work, plan = read_work(batch), batch.plan()
-        estimator = load_estimator(store, batch, work)
     with contextlib.ExitStack() as event_files, _running_notifier(work, watcher) as notifier:
         while True:
             about = HolderFile(
@@ -86,6 +85,7 @@ def run_work_batch(
             crew = ProcessCommandBackend(batch, settings)
             with collector_paused():
                 work = read_work(batch)
+                estimator = load_estimator(store, batch, work)
                 commands = read_command_ids(store, batch, work)
                 conducting = WorkCoordinator(
                     batch,

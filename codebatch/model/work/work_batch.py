@@ -107,7 +107,7 @@ class TaskPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `waits_max`, `wait_seconds_max`: the maximum number and the total time of rate limits in a row that do not count
       as tries. After that, each counts as a failed try.
     - `outputs_of`: the tasks whose outputs the task uses.
-    - `has_cost`: a cap on cost applies to the task, and `result.cost` reads the cost of its attempts.
+    - `has_cost`: `result.cost` reads the cost of its attempts, so caps on cost apply to the task.
     """
 
     priority: int = 0

@@ -8,7 +8,7 @@ Rules:
    its cap by the cost of the tasks that then run.
 3. An attempt that reported no cost counts as the highest cost of an attempt in the batch. If no attempt has reported a
    cost, it counts as the whole cap that the list defines. A rate limit without a cost is free, and so is an attempt
-   whose command could not be started.
+   that had nothing to do or whose command could not be started.
 4. A task starts only if no cap of its scopes is met: those of the list, of its pools, and of the task itself. A cap on
    cost applies only to tasks that report a cost.
 
@@ -30,7 +30,7 @@ from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import AttemptOutcome
 
 LIST_SCOPE = ""
-_FREE_REASONS = ("limited", "start", "conflict")
+_FREE_REASONS = ("limited", "start", "conflict", "when", "unneeded")
 _UNCOUNTED_REASONS = ("unbegun", "unchanged")
 CapName = Literal["cost_max", "attempts_max", "deadline"]
 

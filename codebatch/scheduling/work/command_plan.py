@@ -105,7 +105,8 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         self.policies.extend(policies)
         self.demands.extend(map(_token_demand, policies))
         self.ranks.extend(new)
-        self.__dict__.pop("sort_keys", None)
+        for cached in ("sort_keys", "items_by_id"):
+            self.__dict__.pop(cached, None)
         return new
 
 

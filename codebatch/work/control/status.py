@@ -332,9 +332,9 @@ def iter_task_explanations(
         elif status.cap is not None and not waits:
             yield status, cap_text(status.cap, work.limits_or_none.cost_unit)
         else:
-            is_expired = work_batch.standing.is_expired
+            why_held = _reason_to_hold(work_batch)
             restart = "it is restarted" if work_batch.standing.coordinator is not None else "`resume` restarts it"
-            why = _explanation(status, waits, open_by_task.get(status.id), restart, is_expired=is_expired)
+            why = _explanation(status, waits, open_by_task.get(status.id), restart, why_held)
             newer = f"needs {status.newer_need}, which ran again since" if status.newer_need is not None else ""
             lost = unrecorded_work_text(status.unrecorded, unrecorded.get(status.id, ())) if status.unrecorded else ""
             nothing = "changed nothing" if status.id in unchanged else ""
@@ -354,8 +354,15 @@ def _is_ended_state(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
+def _reason_to_hold(work_batch: WorkBatch) -> str:
+    """Return the reason why tasks do not start that wait for no other task."""
+    deadlines = [cap_text(cap, "") for cap in work_batch.standing.caps if cap.name == "deadline"]
+    expired = ["the batch reached its time limit"] if work_batch.standing.is_expired else []
+    return [*expired, *deadlines, "too many failures"][0]
+
+
 def _explanation(
-    command: CommandStatus, waits: list[str], question: OpenQuestion | None, restart: str, *, is_expired: bool
+    command: CommandStatus, waits: list[str], question: OpenQuestion | None, restart: str, why_held: str
 ) -> str:
     match command.state:
         case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
@@ -382,8 +389,7 @@ def _explanation(
         case CommandState.READY if command.round > command.ended:
             return f"{_FAILURE_REASON_TEXTS['interrupted']}; {restart}"
         case CommandState.PENDING:
-            why = "the batch reached its time limit" if is_expired else "too many failures"
-            return f"no new tasks are started: {why}"
+            return f"no new tasks are started: {why_held}"
         case _:
             return ""
 

@@ -83,7 +83,7 @@ class ExtendedBatch(NamedTuple):
             if isolation is not UNSET and (trees is UNSET or not trees.supports(isolation)):
                 message = f'{task.place} sets `isolation = "{isolation}"`, and batch {self.id} has no such trees'
                 problems.add(message, "run the task in a batch of its own: codebatch work run --parallel-batches")
-        place, ids = TableLocation(f"batch {self.id}", ""), {task.id for task in tasks}
+        count, place, ids = len(tasks), TableLocation(f"batch {self.id}", ""), {task.id for task in tasks}
         tasks += [
             DefinedTask(id_, place, (), (), {}, None, DEFAULT_POLICY, group=id_.partition("/")[0] if "/" in id_ else "")
             for id_ in self.work.order
@@ -94,5 +94,10 @@ class ExtendedBatch(NamedTuple):
             name, separator, key = id_.partition("/")
             if separator:
                 joined.setdefault(name, {})[key] = id_
+        for task in tasks[:count]:
+            if task.id in joined:
+                problems.add(f"{task.place} has the name of a group of batch {self.id}", "choose another name")
+        for name in sorted(groups.keys() & {*self.work.order}):
+            problems.add(f"the group {name} has the name of a task of batch {self.id}", "choose another name")
         joined |= {name: {**joined.get(name, {}), **members} for name, members in groups.items()}
         return joined, {*done, *self.work.done_before}

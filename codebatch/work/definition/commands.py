@@ -109,7 +109,6 @@ class TaskDefiner:
         self._options_layer = EnvLayer(env=options.environment_table())
         self._expander = expander
         self._root = settings.root
-        self._limits = settings.limits
         self._warnings, self._notes = settings.warnings, settings.notes
         self._defaults: dict[Path, Mapping[str, object]] = {}
         self._unknown: dict[str, dict[str, None]] = {}
@@ -209,7 +208,7 @@ class TaskDefiner:
         under, env = combine_layers([*layers, make_env_layer(table, file, self._root), self._options_layer])
         command = _make_command(name, task, env, under, settings)
         check_task_limits(task, place, self._problems)
-        policy = make_policy(task, self._retries_max(task, place), has_cost=task_has_cost(task, self._limits))
+        policy = make_policy(task, self._retries_max(task, place), has_cost=task_has_cost(task))
         template = DefinedTask(
             name, place, task.needs, task.after, policy.pools, command, policy,
             tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_member_patterns(task),

@@ -75,10 +75,9 @@ def next_instant_ns(text: str, zone: str, now_ns: int) -> int | None:
     return round(at.timestamp()) * 1_000_000_000
 
 
-def task_has_cost(task: TaskTable, limits: WorkLimits) -> bool:
-    """Return whether a task reports a cost and a cap on cost applies to it."""
-    caps = [task.cost_max, limits.cost_max, *(limits.pools.get(pool, Caps()).cost_max for pool in task.pools)]
-    return any(cap not in (UNSET, None) for cap in caps) and task.result is not UNSET and bool(task.result.cost)
+def task_has_cost(task: TaskTable) -> bool:
+    """Return whether a task reports a cost, so that caps on cost apply to it."""
+    return task.result is not UNSET and bool(task.result.cost)
 
 
 def check_task_limits(task: TaskTable, place: object, problems: DefinitionProblems) -> None:

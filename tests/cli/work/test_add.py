@@ -167,3 +167,27 @@ def test_concurrent_additions_are_all_kept(line: CommandLine) -> None:
     line("resume")
     assert sorted(_tasks(line)) == ["one", "t0", "t1", "t2"]
     assert sorted(Path(line.directory / "ran").read_text().split()) == ["0", "1", "2"]
+
+
+def test_added_task_cannot_take_the_name_of_a_group(line: CommandLine) -> None:
+    make_list(line, {"c": 'run = "test {value} = x"\neach = { values = ["x", "y"] }', "d": 'run = "true"'})
+    line("work", "run", "-q", status=3, has_answer=True)
+    refused = line("work", "add", "--batch", "latest", "--task", "c=echo plain", status=2)
+    assert "has the name of a group" in refused.notes
+    write(line.directory / "more.toml", '[tasks.d]\nrun = "true"\neach = { values = ["x"] }\n')
+    assert "the name of a task" in line("work", "add", "--batch", "latest", "more.toml", status=2).notes
+    assert set(states(line)) == {"c/x", "c/y", "d"}
+
+
+def test_added_task_uses_outputs_of_another_added_task(line: CommandLine) -> None:
+    outputs = '[tasks.{0}]\nrun = "echo {0} >{0}.txt"\noutputs = ["/{0}.txt"]\n'
+    use = '[tasks.use{0}]\nrun = "cat {{tasks.{0}.outputs}}/{0}.txt >>used; {1}"\nneeds = ["{0}"]\n'
+    wait = "touch use.began; until test -e go; do sleep 0.05; done"
+    write(line.directory / "work.toml", outputs.format("a") + use.format("a", wait))
+    process = line.start("work", "run", "-q")
+    wait_until((line.directory / "use.began").exists, "the list runs")
+    write(line.directory / "more.toml", outputs.format("p") + use.format("p", "true"))
+    line("work", "add", "more.toml")
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert (line.directory / "used").read_text() == "a\np\n"

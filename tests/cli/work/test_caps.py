@@ -82,3 +82,51 @@ def test_batch_that_waits_for_answers_continues_after_the_answer_to_a_cap(line: 
     line("work", "answer", "paid/3", "9")
     wait_until(lambda: status(line)["status"] == "COMPLETED", "the batch ends")
     assert count(line, "calls") == 4
+
+
+def test_cost_that_is_unknown_counts_only_if_the_command_may_have_cost_something(line: CommandLine) -> None:
+    tasks = {
+        "idle": """run = "echo never"\nwhen = "exit 1"\nresult = { cost = "/cost" }""",
+        "paid": """run = "echo '{\\"cost\\": 0.5}'"\nresult = { cost = "/cost" }""",
+        "odd": """run = "echo '{\\"cost\\": -9}'"\nresult = { cost = "/cost" }""",
+        "last": """run = "echo '{\\"cost\\": 0.5}'"\nresult = { cost = "/cost" }""",
+    }
+    make_list(line, tasks, "cost_max = 1\nmax_parallel = 1")
+    line("work", "run", "-q", status=3, has_answer=True)
+    assert states(line) == {"idle": "DONE", "paid": "DONE", "odd": "DONE", "last": "PENDING"}
+    assert status(line)["cost"] == 0.5
+
+
+def test_cap_that_is_set_later_counts_all_tasks_that_report_a_cost(line: CommandLine) -> None:
+    pooled = """run = "until test -e go; do sleep 0.05; done; echo '{\\"cost\\": 0.5}'"\nresult = { cost = "/cost" }"""
+    make_list(
+        line,
+        {"in": f"{pooled}\npools = {{ small = 1 }}", "out": f"{PAID}\nneeds = ['in']"},
+        "[pools]\nsmall = { size = 1, cost_max = 9 }",
+    )
+    process = line.start("work", "run", "-q")
+    wait_until(lambda: states_or_none(line) == "RUNNING", "the task runs")
+    line("work", "set", "cost-max=1")
+    (line.directory / "go").touch()
+    line.finish(process, status=3)
+    assert count(line, "calls") == 1
+
+
+def states_or_none(line: CommandLine) -> str:
+    ended = line.ends("status", "--json")
+    return str(ended.json["tasks"][0]["state"]) if ended.status == 0 else ""
+
+
+def test_hint_of_a_cap_can_be_typed_and_is_above_the_use(line: CommandLine) -> None:
+    keys = """run = "echo '{\\"cost\\": 5}'; exit 1"\nresult = { cost = "/cost" }\nretries = 5\nbackoff_seconds = 0"""
+    make_list(line, {"a": f"{keys}\ncost_max = 1"})
+    notes = line("work", "run", "-q", status=3, has_answer=True).notes
+    assert "codebatch work set a cost-max=6 --batch " in notes
+    line("work", "set", "a", "cost-max=6", "--batch", "latest")
+
+
+def test_tasks_behind_a_deadline_are_not_held_by_failures(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "true"'}, 'deadline = "2020-01-01T00:00:00Z"')
+    line("work", "run", "-q", status=3, has_answer=True)
+    assert "no new tasks are started: the deadline has passed: 2020-01-01" in line("status").text
+    assert "failures" not in line("status").text

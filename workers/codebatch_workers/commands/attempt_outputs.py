@@ -20,7 +20,7 @@ from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.context import read_list_variables
 from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.masking import SecretMasker
-from codebatch_workers.commands.task_outputs import OutputsNotCollected, collect_outputs, write_outputs
+from codebatch_workers.commands.task_outputs import OutputsNotCollected, collect_outputs, restore_outputs
 from codebatch_workers.commands.unchanged import (
     CommandInputs,
     InputsUnknown,
@@ -87,8 +87,10 @@ class AttemptOutputs:
         if success is None or success.inputs != digest:
             return None
         try:
-            if success.outputs:
-                write_outputs(self._objects, success.outputs, self._root)
+            changed = restore_outputs(self._objects, success.outputs, self._root) if success.outputs else ""
+            if changed:
+                self._log.report(f"not skipped: its output {changed} has changed since its last success")
+                return None
             if self._read_inputs() != self._inputs:
                 return None  # A restored file, or another process, has changed an input.
         except (OSError, CodebatchError, InputsUnknown) as error:

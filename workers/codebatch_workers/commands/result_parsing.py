@@ -72,7 +72,7 @@ def read_ending(
 def _make_report(pointers: ResultPointers, last_object: object) -> tuple[CommandReport, str]:
     """Return the report in the last JSON object of the output, and which expected values it lacks, or ""."""
     text = _as_text(_resolve_pointer(last_object, pointers.text))
-    cost = _as_number(_resolve_pointer(last_object, pointers.cost))
+    cost = _as_cost(_resolve_pointer(last_object, pointers.cost))
     session = _as_text(_resolve_pointer(last_object, pointers.session))
     if session is not None and len(session) > _SESSION_CHARACTERS_MAX:  # A part of it would name another session.
         session = None
@@ -168,10 +168,10 @@ def _resolve_pointer(document: object, pointer: str) -> object:
     return None if value is msgspec.UNSET else value
 
 
-def _as_number(value: object) -> float | None:
-    """Return a value if it is a finite number, otherwise None."""
+def _as_cost(value: object) -> float | None:
+    """Return a value if it is a finite number of at least 0, otherwise None."""
     with contextlib.suppress(OverflowError):
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
             return float(value)
     return None
 

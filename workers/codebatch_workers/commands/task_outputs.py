@@ -127,6 +127,22 @@ def write_outputs(objects: ObjectStore, digest: Digest, directory: Path) -> None
                 tree.write(change.path, file)
 
 
+def restore_outputs(objects: ObjectStore, digest: Digest, directory: Path) -> str:
+    """Write outputs that are missing below a directory. If one has other content, write none and return its path.
+
+    Raises OSError or StoreError.
+    """
+    changes = [listed.change for listed in read_change_set(objects, digest).changes]
+    with WritableTree(bytes(directory)) as tree:
+        for change in changes:
+            assert change.after is not None, "outputs only add files"
+            file = TreeFileContent(objects.read(change.after), change.kind == "link", change.executable)
+            if tree.read(change.path) not in (None, file):
+                return display_path(change.path)
+    write_outputs(objects, digest, directory)
+    return ""
+
+
 def write_needed_outputs(
     command: Command, outputs: Mapping[str, Digest], directory: Path, objects: ObjectStore
 ) -> dict[str, str]:
