@@ -356,9 +356,8 @@ def _is_ended_state(state: CommandState) -> bool:
 
 def _reason_to_hold(work_batch: WorkBatch) -> str:
     """Return the reason why tasks do not start that wait for no other task."""
-    deadlines = [cap_text(cap, "") for cap in work_batch.standing.caps if cap.name == "deadline"]
-    expired = ["the batch reached its time limit"] if work_batch.standing.is_expired else []
-    return [*expired, *deadlines, "too many failures"][0]
+    held = [cap_text(cap, "") for cap in work_batch.standing.caps if cap.name == "deadline"] or ["too many failures"]
+    return "the batch reached its time limit" if work_batch.standing.is_expired else held[0]
 
 
 def _explanation(
