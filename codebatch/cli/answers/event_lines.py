@@ -111,7 +111,7 @@ def _batch_event_text(event: events.BatchEvent) -> str:
         case events.BatchChanged(by=by):
             if event.added:
                 return f"{count_text(len(event.added), 'task')} added by {by}: {abbreviated_ids(event.added)}"
-            changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
+            changed = ", ".join(_setting_text(name, value) for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
         case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
             return f"stopping {count_text(len(tasks), 'task')}: {stop_reason_text(cause, detail)}"
@@ -136,3 +136,10 @@ def _batch_event_text(event: events.BatchEvent) -> str:
 
 def _duration_text(seconds: float | None) -> str:
     return "" if seconds is None else f" {human_seconds(seconds)}"
+
+
+def _setting_text(name: str, value: object) -> str:
+    """Return a changed setting as text. Nested settings are joined: `caps.pool.agents.cost_max = 7.5`."""
+    if isinstance(value, dict):
+        return ", ".join(_setting_text(f"{name}.{key}".rstrip("."), inner) for key, inner in value.items())
+    return f"{name} = {value}"

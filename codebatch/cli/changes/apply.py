@@ -165,7 +165,7 @@ def apply(
         answer, _apply_lines(applied, answer, gated), if_none="" if applied.outcomes else no_changes_text(question)
     )
     if gated:
-        context.note("to apply the changes that gates refuse, add --refused")
+        context.note(f"to {'undo' if is_reversed else 'apply'} the changes that gates refuse, add --refused")
     if answer.refused and answer.left_out > gated and not is_dry:
         context.note("to write the other files, add --partial")
     if answer.written:

@@ -331,7 +331,7 @@ class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
 class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
     """A closed pool. Until the time `until`, no task can take tokens from this pool.
 
-    `reason` is `limited` after a rate limit, and `hours` outside its hours. An empty name stands for the whole list.
+    `reason` is `limited` after a rate limit, and `hours` outside its hours. An empty name means the whole list.
     """
 
     pool: str

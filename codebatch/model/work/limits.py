@@ -12,6 +12,8 @@ from typing import Literal
 
 import msgspec
 
+from codebatch.errors import InvalidInput
+
 _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)\Z")
 _MINUTE_NS = 60_000_000_000
 _MINUTES_SEARCHED_MAX = 3 * 24 * 60
@@ -19,7 +21,7 @@ _MINUTES_SEARCHED_MAX = 3 * 24 * 60
 
 
 CapAction = Literal["stop", "ask"]
-"""What follows if a cap is met: no more tasks of its scope start, or a question asks for a higher cap first."""
+"""The action if a cap is met: start no more tasks of its scope, or ask for a higher cap first."""
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,13 +75,18 @@ def find_hours_problem(hours: str) -> str:
 
 
 def local_time(at_ns: int, zone: str) -> datetime.datetime:
-    """Return a time in a zone. An empty zone is the local zone of the machine."""
+    """Return a time in a zone. An empty zone is the local zone of the machine. Raises InvalidInput."""
     seconds = at_ns // 1_000_000_000
     if not zone:
         return datetime.datetime.fromtimestamp(seconds).astimezone()
     import zoneinfo  # Imported here because few lists have a zone.
 
-    return datetime.datetime.fromtimestamp(seconds, zoneinfo.ZoneInfo(zone))
+    try:
+        return datetime.datetime.fromtimestamp(seconds, zoneinfo.ZoneInfo(zone))
+    except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
+        raise InvalidInput(
+            f"the time zone {zone!r} of the list is not installed", hint="install the package tzdata"
+        ) from error
 
 
 def next_opening_ns(hours: str, zone: str, now_ns: int) -> int:

@@ -36,6 +36,7 @@ _SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z")
 _OUTPUTS_NAME = r"tasks\.(?:[^{}\s]|\{[A-Za-z_][A-Za-z0-9_.]*\})+\.outputs"
 _NAME_PATTERN = rf"{_OUTPUTS_NAME}|[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
+_MISSPELT_OUTPUTS = re.compile(rf"(?<![{{$])\{{(?!{_OUTPUTS_NAME}\}})(tasks\.[^{{}}\n]*)\}}")
 _PLACEHOLDER_IN_LIST = re.compile(rf"\{{\{{({_NAME_PATTERN})\}}\}}|(?<!\$)\{{({_NAME_PATTERN})\}}")
 _FILES_PLACEHOLDER = "{files}"
 _SCRIPT_NAMES = "|".join((_OUTPUTS_NAME, *PLACEHOLDER_NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
@@ -44,7 +45,7 @@ _PLACEHOLDER_IN_SCRIPT = re.compile(rf"\{{\{{({_SCRIPT_NAMES})\}}\}}|\{{({_SCRIP
 
 
 def is_outputs_name(name: str) -> bool:
-    """Return whether the name of a placeholder stands for the outputs of a task."""
+    """Return whether a placeholder is replaced by the directory of a task's outputs."""
     return name.startswith("tasks.") and name.endswith(".outputs")
 
 
@@ -132,6 +133,11 @@ def placeholder_problems(run: str | Sequence[str]) -> list[PlaceholderProblem]:
     """Return the problems with the placeholders of a `run` (a command list or script), in order."""
     if "{" not in (run if isinstance(run, str) else "".join(run)):
         return []
+    texts = [run] if isinstance(run, str) else run
+    misspelt = [match[1] for text in texts for match in _MISSPELT_OUTPUTS.finditer(text)]
+    if misspelt:
+        hint = "the outputs of a task are {tasks.ID.outputs}; see: codebatch help outputs"
+        return [PlaceholderProblem(f"has {{{name}}}, which is not a placeholder", hint) for name in misspelt]
     if isinstance(run, str):
         places = [(match, inside) for match, inside in iter_places(run, _PLACEHOLDER_IN_SCRIPT) if match[2]]
         problems_found = [

@@ -140,7 +140,7 @@ class ConsultationEnded(msgspec.Struct, frozen=True):
 class ClockRead(msgspec.Struct, frozen=True):
     """The clock closed or opened pools, or has passed the deadline. The coordinator reports each change.
 
-    `closed` maps the pools that the hours close to their opening times (ns). The pool of slots stands for the list.
+    `closed` maps the pools that the hours close to their opening times (ns). SLOTS_POOL has the hours of the list.
     """
 
     closed: Mapping[str, int] = msgspec.field(default_factory=dict)

@@ -127,8 +127,9 @@ def answer_question(
         command = matches[0] if matches else command
     if CommandId(command) not in open_by_task:
         find_commands(work_batch, [command])
+        asking = [each for each in work_batch.commands_in(CommandState.BLOCKED) if each.id in open_by_task]
         waiting = (
-            f"waiting tasks: {first_command_names(work_batch.commands_in(CommandState.BLOCKED))}"
+            f"waiting tasks: {first_command_names(asking)}"
             if open_by_task
             else "no task of the batch waits for an answer"
         )

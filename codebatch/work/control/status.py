@@ -96,7 +96,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
 class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
     """A closed pool. Until the time `until`, no task can take tokens from this pool.
 
-    `reason` is `limited` after a rate limit, and `hours` outside its hours. An empty name stands for the whole list.
+    `reason` is `limited` after a rate limit, and `hours` outside its hours. An empty name means the whole list.
     """
 
     pool: str
@@ -411,7 +411,7 @@ def failure_reason_text(reason: str | None, exit_status: int | None) -> str:
 
 
 def _exit_status_text(status: int | None) -> str:
-    """Return an exit status as text. If it is negative, it stands for a signal."""
+    """Return an exit status as text. A negative status is the number of a signal."""
     return f"exit status {status}" if status is None or status >= 0 else f"signal {signal_name(-status)}"
 
 

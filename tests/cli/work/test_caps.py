@@ -130,3 +130,24 @@ def test_tasks_behind_a_deadline_are_not_held_by_failures(line: CommandLine) -> 
     line("work", "run", "-q", status=3, has_answer=True)
     assert "no new tasks are started: the deadline has passed: 2020-01-01" in line("status").text
     assert "failures" not in line("status").text
+
+
+def test_time_zone_that_is_not_installed_is_an_error_without_a_traceback(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "true"'}, 'hours = "00:00-23:59"\nzone = "Europe/Berlin"')
+    line("work", "run", "-q", "--at", "2099-01-01T00:00:00Z", "--detach")
+    line.environment["PYTHONTZPATH"] = "/none"
+    ended = line.ends("status")
+    if ended.status:  # Otherwise the package tzdata is installed.
+        assert (ended.status, "install the package tzdata" in ended.notes) == (2, True)
+    line("cancel", status=ended.status)
+
+
+def test_changed_caps_and_other_held_tasks_are_named_plainly(line: CommandLine) -> None:
+    tasks = dict.fromkeys(("a", "b", "c"), 'run = "true"')
+    make_list(line, tasks, 'attempts_max = 1\non_cap = "ask"\nmax_parallel = 1')
+    line("work", "run", "-q", status=3, has_answer=True)
+    refused = line("work", "answer", "c", "3", "--batch", "latest", status=2).notes
+    assert refused.splitlines()[-1] == "hint: waiting tasks: b"
+    line("work", "set", "attempts-max=2", "--batch", "latest")
+    line("resume", "-q", status=3, has_answer=True)
+    assert "caps.attempts_max = 2" in line("events").text

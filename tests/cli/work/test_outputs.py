@@ -409,6 +409,9 @@ def test_success_stays_known_if_a_later_batch_never_started_the_task(line: Comma
     assert (count(line, "ran"), is_skipped(line, "a")) == (1, True)
 
 
+USES_A = 'run = "ls {tasks.a.outputs}"\nneeds = ["a"]'
+
+
 def test_two_tasks_with_the_same_output(line: CommandLine) -> None:
     write(line.directory / "src/a", "1")
     tasks = {
@@ -457,3 +460,20 @@ def test_many_outputs_cost_little(line: CommandLine) -> None:
     line("work", "run")
     assert time.monotonic() - began < 60
     assert line("work", "log", "use").lines == ["800"]
+
+
+@pytest.mark.parametrize("name", ["tasks.a.output", "tasks.a.outputs ", "tasks.a"])
+def test_misspelt_placeholder_for_outputs_is_refused(line: CommandLine, name: str) -> None:
+    for run in (f'"cat {{{name}}}/x"', f'["cat", "{{{name}}}/x"]'):
+        make_list(line, {"a": 'run = "echo >x"\noutputs = ["/x"]', "b": f'run = {run}\nneeds = ["a"]'})
+        assert f"{{{name}}}, which is not a placeholder" in line("work", "run", status=2).notes
+    make_list(line, {"b": "run = 'tasks=x; echo ${tasks}'"})
+    line("work", "run", "-q")
+    assert line("work", "log", "b").lines == ["x"]
+
+
+def test_outputs_that_cannot_be_collected_are_not_paid_again(line: CommandLine) -> None:
+    keys = "retries = 3\nbackoff_seconds = 0\noutputs = ['/x']"
+    make_list(line, {"a": f'run = "echo >>ran; mkfifo x 2>&1"\n{keys}', "b": USES_A})
+    line("work", "run", "-q", status=3, has_answer=True)
+    assert count(line, "ran") == 1

@@ -112,15 +112,15 @@ class AttemptOutputs:
         if patterns:
             try:
                 outputs = store_when_possible(lambda: collect_outputs(root, patterns, self._objects))
-                missing = unmatched_patterns(patterns, outputs.paths)
-                if missing and not result.reason:
-                    raise OutputsNotCollected(f"no file matches {missing[0]!r}")
-                if missing:
-                    self._log.report(f"its outputs are incomplete: no file matches {missing[0]!r}")
             except (OutputsNotCollected, CodebatchError, OSError) as error:
                 reason = first_unreadable(error) if isinstance(error, OSError) else str(error)
                 self._log.report(f"its outputs were not collected: {reason}")
-                return msgspec.structs.replace(result, type="failed", reason="check", exit_status=None)
+                return _fail(result, is_final=True)  # Another attempt would find the same files.
+            missing = unmatched_patterns(patterns, outputs.paths)
+            if missing:
+                self._log.report(f"its outputs are incomplete: no file matches {missing[0]!r}")
+                if not result.reason:
+                    return _fail(result, is_final=False)
             result = msgspec.structs.replace(result, outputs=outputs.digest)
         return result if result.reason else msgspec.structs.replace(result, inputs=self._unchanged_inputs())
 
@@ -151,3 +151,7 @@ class AttemptOutputs:
         except ProcessNotStarted as error:
             raise InputsUnknown(str(error)) from error
         return read_inputs(self._command, self._root, variables, self._brief.outputs)
+
+
+def _fail(result: AttemptResult, *, is_final: bool) -> AttemptResult:
+    return msgspec.structs.replace(result, type="failed", reason="check", exit_status=None, is_final=is_final)
