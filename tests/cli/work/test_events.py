@@ -42,6 +42,7 @@ def test_missing_events_are_counted(line: CommandLine) -> None:
 def test_running_time_of_an_adopted_task_counts_from_its_start(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
+    wait_until(lambda: b"BATCH_TASK_STARTED" in line("events", "--json").stdout, "the start is on disk")
     process.kill()
     process.communicate()
     process = line.start("resume")
