@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -216,13 +217,20 @@ def test_gc_removes_outputs_of_removed_batches(line: CommandLine) -> None:
 def test_interruption_before_collection_runs_the_task_again(line: CommandLine) -> None:
     """Kill the worker while it collects: the read of a huge sparse file takes long enough."""
     tasks = {
-        "build": 'run = "echo >>ran; truncate -s 900M big; echo >ended"\noutputs = ["big"]',
+        "build": (
+            'run = "echo >>ran; until test -e go; do sleep 0.02; done; truncate -s 900M big; echo >ended"\n'
+            'outputs = ["big"]'
+        ),
         "use": 'run = "stat -c %s {tasks.build.outputs}/big"\nneeds = ["build"]',
     }
     make_list(line, tasks)
     runner = line.start("work", "run")
+    wait_until((line.directory / "ran").exists, "the command runs")
+    workers = status(line)["workers"]
+    write(line.directory / "go", "")
     wait_until((line.directory / "ended").exists, "the command has ended")
-    kill_workers(line)
+    for pid in (runner.pid, *(worker["pid"] for worker in workers)):
+        os.kill(pid, signal.SIGKILL)
     runner.communicate()
     assert states(line)["use"] == "PENDING"
     line("resume")

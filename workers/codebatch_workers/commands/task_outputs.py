@@ -117,14 +117,9 @@ def _check_link(link: TreeChange, directories: DirectoryDescriptors, places: Col
 
 
 def write_outputs(objects: ObjectStore, digest: Digest, directory: Path) -> None:
-    """Write outputs below a directory. Files in it that are equal already stay. Raises OSError or StoreError."""
-    changes = [listed.change for listed in read_change_set(objects, digest).changes]
+    """Write outputs below a new directory. Raises OSError or StoreError."""
     with WritableTree(bytes(directory)) as tree:
-        for change in sorted(changes, key=lambda change: change.kind == "link"):
-            assert change.after is not None, "outputs only add files"
-            file = TreeFileContent(objects.read(change.after), change.kind == "link", change.executable)
-            if tree.read(change.path) != file:
-                tree.write(change.path, file)
+        _write_changes(tree, objects, _listed_changes(objects, digest))
 
 
 def restore_outputs(objects: ObjectStore, digest: Digest, directory: Path) -> str:
@@ -132,15 +127,31 @@ def restore_outputs(objects: ObjectStore, digest: Digest, directory: Path) -> st
 
     Raises OSError or StoreError.
     """
-    changes = [listed.change for listed in read_change_set(objects, digest).changes]
+    missing: list[TreeChange] = []
     with WritableTree(bytes(directory)) as tree:
-        for change in changes:
-            assert change.after is not None, "outputs only add files"
-            file = TreeFileContent(objects.read(change.after), change.kind == "link", change.executable)
-            if tree.read(change.path) not in (None, file):
+        for change in _listed_changes(objects, digest):
+            present = tree.read(change.path)
+            if present is None:
+                missing.append(change)
+            elif present != _file_content(objects, change):
                 return display_path(change.path)
-    write_outputs(objects, digest, directory)
+        _write_changes(tree, objects, missing)
     return ""
+
+
+def _listed_changes(objects: ObjectStore, digest: Digest) -> list[TreeChange]:
+    return [listed.change for listed in read_change_set(objects, digest).changes]
+
+
+def _write_changes(tree: WritableTree, objects: ObjectStore, changes: Sequence[TreeChange]) -> None:
+    """Write files, then links."""
+    for change in sorted(changes, key=lambda change: change.kind == "link"):
+        tree.write(change.path, _file_content(objects, change))
+
+
+def _file_content(objects: ObjectStore, change: TreeChange) -> TreeFileContent:
+    assert change.after is not None, "outputs only add files"
+    return TreeFileContent(objects.read(change.after), change.kind == "link", change.executable)
 
 
 def write_needed_outputs(
