@@ -12,7 +12,8 @@ import msgspec
 
 from codebatch.model.outcome import CommandReport
 from codebatch.model.work.command import CommandId
-from codebatch.scheduling.work.events import AttemptOutcome
+from codebatch.query.status.work_status import CommandStatus
+from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded
 from codebatch.scheduling.work.request_log import AttemptStop
 from codebatch.store import layout
 from codebatch.store.batches.journal import Began, Ran, read_journal
@@ -76,14 +77,16 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
         for conclusion in concluded.conclusions
         if conclusion.reason != "unbegun"
     }
+    commands = find_commands(work_batch, tasks) if tasks else work_batch.standing.commands
+    unrecorded = _unrecorded_attempts(commands, concluded, {(item, epoch) for item, _, epoch in {*began, *durations}})
     # A damaged outcome lacks its epoch. The epoch is assumed to be that of the last attempt of its round.
-    last = {place[:2]: place for place in sorted({*began, *durations})}
+    last = {place[:2]: place for place in sorted({*began, *durations, *unrecorded})}
     damaged = {last[place] for place in concluded.unreadable if place in last}
     attempts_of_item: dict[int, list[tuple[int, int, int]]] = {}
-    for place in sorted({*began, *durations, *ended}):
+    for place in sorted({*began, *durations, *ended, *unrecorded}):
         attempts_of_item.setdefault(place[0], []).append(place)
     attempt_infos: list[AttemptInfo] = []
-    for command in find_commands(work_batch, tasks) if tasks else work_batch.standing.commands:
+    for command in commands:
         for place in attempts_of_item.get(command.item, ()):
             conclusion, journal_entry = ended.get(place), durations.get(place)
             stopped = None if conclusion is not None else command.stops.get(place[2])
@@ -109,6 +112,26 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
                 )
             )
     return attempt_infos
+
+
+def _unrecorded_attempts(
+    commands: Sequence[CommandStatus], concluded: OutcomesConcluded, recorded: set[tuple[int, int]]
+) -> list[tuple[int, int, int]]:
+    """Return the attempts that took a lease and left nothing else, as (item, round, epoch).
+
+    `recorded` are the attempts in journals, as (item, epoch). A worker that is killed can lose the last lines of its
+    journal, but its lease is on disk before its command starts.
+    """
+    rounds: dict[int, dict[int, int]] = {}
+    for one in concluded.conclusions:
+        rounds.setdefault(one.item, {})[one.epoch] = one.round
+    return [
+        (command.item, 1 + max((round_ for ended, round_ in by_epoch.items() if ended < epoch), default=0), epoch)
+        for command in commands
+        for by_epoch in [rounds.get(command.item, {})]
+        for epoch in range(1, command.epoch + 1)
+        if epoch not in by_epoch and (command.item, epoch) not in recorded
+    ]
 
 
 def _attempt_end_text(

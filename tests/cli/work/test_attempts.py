@@ -320,6 +320,25 @@ def test_status_reports_a_damaged_outcome_as_damage_and_interruption(line: Comma
     assert line("diagnose", "--json").json["damaged"] == []
 
 
+def test_attempt_is_listed_if_its_killed_worker_lost_the_last_lines_of_its_journal(line: CommandLine) -> None:
+    run = "echo called >>calls; [ $(wc -l <calls) -gt 2 ] && exit 0; kill -9 $PPID; sleep 60"
+    make_list(line, {"a": f"run = {json.dumps(run)}\nif_interrupted = 'restart'", "b": "run = 'true'"})
+    line("work", "run", "-q")
+    batch = line.directory / ".codebatch" / "batches" / latest_batch_id(line)
+    before = line("work", "attempts", "--json").json
+    assert [(row["task"], row["outcome"]) for row in before][:3] == [
+        ("a", "interrupted"), ("a", "interrupted"), ("a", "result"),
+    ]  # fmt: skip
+    for path in (batch / "journal").iterdir():
+        path.write_bytes(b"")
+    after = line("work", "attempts", "--json").json
+    known = ("task", "round", "epoch", "outcome")
+    assert [{key: row.get(key) for key in known} for row in after] == [
+        {key: row.get(key) for key in known} for row in before
+    ]
+    assert [row["started_at"] for row in after] == [None] * 4
+
+
 def test_settings_of_a_task_change_while_the_list_runs(line: CommandLine) -> None:
     wait = "echo began >>one.began; [ -e go ] || until [ -e go ]; do sleep 0.02; done; exit 1"
     tasks = {
