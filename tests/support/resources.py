@@ -13,6 +13,8 @@ from contextlib import contextmanager
 _INDEX = "/memfd:codebatch-index (deleted)"
 """The index of a batch. It is opened on first use, also if the batch is of a fixture with a wider scope."""
 
+_CLOSING_TRIES = 50
+
 _REFERENCE_SECONDS = 0.05
 """CPU time of `_do_reference_work` on the machine for which the limits were chosen."""
 
@@ -65,10 +67,20 @@ def open_descriptors() -> frozenset[str]:
 
 
 def left_open(before: frozenset[str]) -> list[str]:
-    """Return descriptions of the descriptors that are open now, but were not open before."""
+    """Return descriptions of the descriptors that stay open, but were not open before."""
     if open_descriptors() <= before:
         return []
     gc.collect()  # Objects in reference cycles close their files only then.
+    found = _new_descriptors(before)
+    for _ in range(_CLOSING_TRIES):  # A thread that has just answered may still close its files.
+        if not found:
+            break
+        time.sleep(0.02)
+        found = _new_descriptors(before)
+    return found
+
+
+def _new_descriptors(before: frozenset[str]) -> list[str]:
     new = sorted(open_descriptors() - before - _lasting_descriptors, key=int)
     return [f"{number}: {target}" for number in new if (target := _target(number)) not in (None, _INDEX)]
 
