@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from codebatch.model.work.event import TaskBlocked, TaskCompleted, TaskFailed, TaskQueued
 from codebatch.scheduling.actions import CompleteSession
-from codebatch.scheduling.work.event_projection import (
-    AttemptEnded,
-    AttemptInterrupted,
-    AttemptStopped,
-    CommandMarked,
-    CommandQueued,
-    EmittedEvents,
-    LiveQuestionAsked,
-    ProjectedEvent,
-    RequestReceived,
-)
+from codebatch.scheduling.work.event_projection import EmittedEvents, ProjectedEvent
 
 if TYPE_CHECKING:
     from tests.scheduling.work.commands import World
@@ -26,23 +17,27 @@ Stream = list[tuple[int, ProjectedEvent | None]]
 
 def told_in(stream: Stream) -> EmittedEvents:
     """Return the emitted events as the next coordinator reads them from the stream."""
-    emitted = EmittedEvents(requests=sum(isinstance(event, RequestReceived) for _, event in stream))
+    emitted = EmittedEvents()
     for _, event in stream:
-        match event:
-            case AttemptEnded(conclusion, _, asks):
-                emitted.ends.add((conclusion.item, conclusion.round))
-                if asks:
-                    emitted.blocked.add((conclusion.item, conclusion.round))
-            case LiveQuestionAsked(_, _, question):
-                emitted.questioned.add(question)
-            case CommandMarked(item, round_):
-                emitted.counted.add((item, round_))
-            case CommandQueued(item, round_):
-                emitted.queued.add((item, round_))
-            case AttemptInterrupted(item, epoch) | AttemptStopped(item, epoch):
-                emitted.interrupted.add((item, epoch))
-            case _:
-                pass
+        if event is None:
+            continue
+        item, round_, epoch = event.item, event.fields.get("round"), event.fields.get("epoch")
+        if isinstance(n := event.fields.get("request"), int):
+            emitted.requests = n
+        if item is None or not isinstance(round_, int):
+            continue
+        if event.outcome is not None:
+            emitted.ends.add((item, round_))
+            if event.type is TaskBlocked:
+                emitted.blocked.add((item, round_))
+        elif event.question is not None:
+            emitted.questioned.add(event.question)
+        elif event.type in (TaskCompleted, TaskFailed):
+            emitted.counted.add((item, round_))
+        elif event.type is TaskQueued:
+            emitted.queued.add((item, round_))
+        elif isinstance(epoch, int):
+            emitted.interrupted.add((item, epoch))
     return emitted
 
 
@@ -51,8 +46,8 @@ def check_stream(stream: Stream, ended: set[tuple[int, int]], *, is_whole: bool)
 
     If the stream `is_whole`, the emitted ends are those of all `ended` attempts, as pairs of item and round.
     """
-    assert all(event.position > 0 for _, event in stream if isinstance(event, CommandQueued))
-    conclusions = [event.conclusion for _, event in stream if isinstance(event, AttemptEnded)]
+    assert all(event.fields.get("position", 1) != 0 for _, event in stream if event is not None)
+    conclusions = [event.outcome for _, event in stream if event is not None and event.outcome is not None]
     emitted = Counter((conclusion.item, conclusion.round) for conclusion in conclusions)
     twice = [place for place, count in emitted.items() if count > 1]
     assert not twice, f"ends emitted twice: {twice}"

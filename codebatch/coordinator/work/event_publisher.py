@@ -1,8 +1,7 @@
 """Publication of the events of a work batch for followers (SPEC.md "Events").
 
-The projector translates scheduler events into happenings. From each happening, the publisher makes an event with all
-its fields, and passes the event to the event file and to the notifier. The module is one unit, long as it is, because
-the fields of an event are best read together.
+The projector translates scheduler events into events for people. The publisher adds the fields that come from files and
+clocks, and passes each event to the event file, to the notifier, and to the watcher of the run.
 
 Events have no effect on scheduling. If an event cannot be written to disk, it is written later or never. If earlier
 events are damaged, they are treated as missing. In both cases, the batch continues, and the states of commands are
@@ -15,12 +14,12 @@ import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.coordinator.processes.worker_backend import WorkerHandle
 from codebatch.coordinator.work.duration_estimates import DurationEstimator
 from codebatch.coordinator.work.event_fields import coordinator_question, critical_path
+from codebatch.coordinator.work.interfaces import CommandWatcher
 from codebatch.coordinator.work.limit_fields import closed_pool_fields, cost_fields, pool_delays, wait_fields
 from codebatch.coordinator.work.notification_messages import make_notification
 from codebatch.coordinator.work.notifications import DeliveryResult, Notifier
@@ -28,28 +27,14 @@ from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId, ResourceUsage
 from codebatch.model.work import event as events
-from codebatch.model.work.event import TaskEvent
 from codebatch.model.work.question import Question, cap_question_text
-from codebatch.model.work.request import Add, Answer, Pause, Request, Set, Stop, Unpause
+from codebatch.model.work.request import Request
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained
 from codebatch.scheduling.work.caps import attempts_cost
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta, Forecast
-from codebatch.scheduling.work.event_projection import (
-    AttemptEnded,
-    AttemptInterrupted,
-    AttemptStopped,
-    CommandAdopted,
-    CommandBegan,
-    CommandMarked,
-    CommandQueued,
-    CommandSkipped,
-    EventProjector,
-    LiveQuestionAsked,
-    ProjectedEvent,
-    RequestReceived,
-)
+from codebatch.scheduling.work.event_projection import EventProjector, ProjectedEvent
 from codebatch.scheduling.work.events import AttemptOutcome, CommandEvent, OutcomesConcluded, StartCommand
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
@@ -108,8 +93,10 @@ class EventPublisher:
         self._running_ns = running_ns
         self._estimator = estimator
         self._notifier = notifier
+        self.watcher: CommandWatcher | None = None
+        """Receives each further event of a task or a request."""
         self._previous_events = PreviousEvents(batch, epoch, {id_: item for item, id_ in enumerate(self._ids)})
-        self._projector = EventProjector(conductor, requests, self._previous_events.emitted_events)
+        self._projector = EventProjector(conductor, requests, self._previous_events.emitted_events, work.titles)
         self._writer = EventWriter(batch.files, batch.root, epoch, locks=notifier is not None)
         self._held_resume: Callable[[], object] | None = None
         """Emits BATCH_RESUMED. It is called before the first other event, if there is one."""
@@ -165,7 +152,7 @@ class EventPublisher:
             # If the batch has ended as reported, a coordinator that finds nothing to do emits no event.
             if type(last) is not events.END_EVENT_TYPES.get(self._conductor.batch_state().value):
                 self._emit_held_resume()
-        self._emit_happenings(happened)
+        self._emit_projected(happened)
         self._writer.flush()
 
     def record_assignment(self, start: StartCommand, member: WorkerHandle) -> None:
@@ -185,7 +172,7 @@ class EventPublisher:
 
         This must be called after the actions for the scheduler event were executed.
         """
-        self._emit_happenings(self._projector.effects_of_event(event))
+        self._emit_projected(self._projector.effects_of_event(event))
 
     def on_turn_end(self) -> None:
         """Finish a turn: write the events. At intervals, also emit a progress event and save durations."""
@@ -237,13 +224,18 @@ class EventPublisher:
         )
         return Eta((low, middle, high), forecast.unknown)
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of commands in each state."""
+        return self._projector.counts
+
     def record_drain(self, reason: str) -> None:
         """Record the name of the signal that caused a drain."""
         self._signal = reason
 
     def end(self, how: CompleteSession | EndDrained | EndBroken | None, why: str = "") -> None:
         """Emit the last event. `how` is the way in which the run ended, `why` the coordinator's error or empty."""
-        self._emit_happenings(self._projector.remaining_changes())
+        self._emit_projected(self._projector.remaining_changes())
         if self._held_resume is not None and self._conductor.batch_state().is_final:
             return
         if isinstance(how, CompleteSession) and self._conductor.batch_state().is_final:
@@ -292,76 +284,37 @@ class EventPublisher:
         assert isinstance(event, events.BatchNotified)
         return event
 
-    def _emit_task_event(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
-        id_ = self._ids[item]
-        self._emit_batch_event(
-            type_,
-            task=id_,
-            title=self._work.titles.get(id_, ""),
-            round=round_,
-            try_=self._try_number(item, round_),
-            tries_max=1 + self._conductor.retries(item, round_),
-            **fields,
-        )
+    def _emit_projected(self, projected: Sequence[ProjectedEvent]) -> None:
+        """Emit projected events, in order."""
+        for one in projected:
+            event = self._emit_batch_event(one.type, **one.fields, **self._observed_fields(one))
+            if self.watcher is not None:
+                self.watcher.on_event(event, one)
 
-    def _try_number(self, item: int, round_: int) -> int:
-        """Return the try number of a round: 1, plus the number of failed attempts before it.
+    def _observed_fields(self, projected: ProjectedEvent) -> dict[str, object]:
+        """Return the fields of a projected event that are read from files and clocks."""
+        if projected.item is None:
+            return {}
+        if projected.outcome is not None:
+            return self._end_fields(projected.type, projected.outcome)
+        match projected.type:
+            case events.TaskStarted:
+                return self._start_fields(projected.item)
+            case events.TaskAdopted:
+                return self._adoption_fields(projected.item)
+            case events.TaskBlocked if projected.question is not None:
+                return {"question": self._live_question(projected.item, Digest(projected.question))}
+            case _:
+                return {}
 
-        Only attempts since a request last reset the command are counted.
-        """
-        last, failed_tries = self._conductor.last_outcome(item), self._conductor.state_rule.failed_try_count(item)
-        if last is None or last.round < round_:
-            return failed_tries + 1
-        counts = last.type == "failed" and not self._conductor.state_rule.is_limited(item)
-        return max(1, (failed_tries if counts else failed_tries + 1) - (last.round - round_))
+    def _start_fields(self, item: int) -> dict[str, object]:
+        holder, pid = self._members[item]
+        self._started_at[item] = self._running_ns()
+        log = layout.log_name(*self._places.place_of_item(item), *self._conductor.last_attempt(item))
+        estimate = None if self._estimator is None else self._estimator.expected(item)
+        return {"worker": holder, "pid": pid, "log": log, "estimate_seconds": estimate}
 
-    def _emit_happenings(self, happenings: Sequence[ProjectedEvent]) -> None:
-        """Emit the events for these happenings, in order."""
-        for happening in happenings:
-            match happening:
-                case CommandQueued(item, round_, position):
-                    self._emit_task_event(events.TaskQueued, item, round_, position=position)
-                case CommandBegan(start):
-                    self._emit_task_started(start)
-                case CommandAdopted(item):
-                    self._emit_task_adopted(item)
-                case AttemptEnded(conclusion, goes_on, asks):
-                    self._emit_attempt_end(conclusion, goes_on=goes_on, asks=asks)
-                case LiveQuestionAsked(item, round_, question):
-                    self._emit_live_question(item, round_, Digest(question))
-                case CommandMarked() | CommandSkipped():
-                    self._emit_happening(happening)
-                case AttemptInterrupted(item, epoch, then):
-                    round_ = self._conductor.last_attempt(item)[0]
-                    self._emit_task_event(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
-                case AttemptStopped(item, epoch, (cause, detail, _)):
-                    round_ = self._conductor.last_attempt(item)[0]
-                    self._emit_task_event(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
-                case RequestReceived(request):
-                    self._emit_request_event(request)
-
-    def _emit_happening(self, happening: CommandMarked | CommandSkipped) -> None:
-        """Emit the event for a command whose state changed without the end of an attempt."""
-        match happening:
-            case CommandMarked(item, round_, is_done=True):
-                self._emit_task_event(events.TaskCompleted, item, round_, marked_done=True)
-            case CommandMarked(item, round_):
-                self._emit_task_event(events.TaskFailed, item, round_, reason="answer")
-            case CommandSkipped(item, round_, cause):
-                cause_id = "request" if cause is None else self._ids[cause]
-                why = "skipped by user" if cause is None else f"it needs {cause_id}, which is not done"
-                self._emit_task_event(events.TaskSkipped, item, round_, cause=cause_id, reason=why)
-
-    def _emit_task_started(self, start: StartCommand) -> None:
-        holder, pid = self._members[start.item]
-        self._started_at[start.item] = self._running_ns()
-        log = layout.log_name(*self._places.place_of_item(start.item), start.round, start.epoch)
-        estimate = None if self._estimator is None else self._estimator.expected(start.item)
-        self._emit_task_event(
-            events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log, estimate_seconds=estimate
-        )
-
-    def _emit_task_adopted(self, item: int) -> None:
+    def _adoption_fields(self, item: int) -> dict[str, object]:
         round_, _ = self._conductor.last_attempt(item)
         since = self._previous_events.started.get((item, round_))
         past = 0 if since is None else max(0, self._wall_ns() - events.instant_ns(since))
@@ -369,64 +322,54 @@ class EventPublisher:
         self._members.pop(item, None)
         if (lease := self._leases.get(item)) is not None and lease.is_live:
             self._members[item] = lease.holder.holder, lease.holder.pid
-        pid = self._members[item][1] if item in self._members else None
-        self._emit_task_event(events.TaskAdopted, item, round_, pid=pid, since=since)
+        return {"pid": self._members[item][1] if item in self._members else None, "since": since}
 
-    def _emit_attempt_end(self, conclusion: AttemptOutcome, *, goes_on: bool, asks: bool) -> None:
-        used = self._resource_usage.pop((conclusion.item, conclusion.round), None)
-        self._ended_count[conclusion.item] = self._running_ns()
+    def _end_fields(self, type_: type[events.BatchEvent], outcome: AttemptOutcome) -> dict[str, object]:
+        used = self._resource_usage.pop((outcome.item, outcome.round), None)
+        self._ended_count[outcome.item] = self._running_ns()
         seconds = None if used is None else round(used.seconds, 3)
-        status = conclusion.exit_status
-        if conclusion.type == "result" and not conclusion.reason and used is not None and self._estimator is not None:
-            self._estimator.record_duration(conclusion.item, used.seconds)
-        match conclusion.type:
-            case "result":
-                self._emit_task_event(
-                    events.TaskCompleted,
-                    conclusion.item,
-                    conclusion.round,
-                    seconds=seconds,
-                    cpu_seconds=None if used is None else round(used.cpu_seconds, 3),
-                    memory_peak_bytes=None if used is None else used.memory_peak_bytes,
-                    exit_status=status,
-                    reason=conclusion.reason or UNSET,
-                    cost=attempts_cost([conclusion]),
-                    unrecorded=conclusion.unrecorded,
-                    notes=conclusion.notes,
-                )
-            case "failed" if not asks:
-                wait = wait_fields(self._conductor, conclusion) if goes_on else {}
-                self._emit_task_event(
-                    events.TaskRetrying if goes_on else events.TaskFailed,
-                    conclusion.item,
-                    conclusion.round,
-                    **wait,
-                    reason=conclusion.reason,
-                    exit_status=status,
-                    signal="" if status is None or status >= 0 else signal_name(-status),
-                    seconds=seconds,
-                    cost=attempts_cost([conclusion]),
-                    log_tail=self._log_tail(conclusion),
-                    notes=conclusion.notes,
-                )
-            case "blocked" | "failed":
-                self._emit_task_event(
-                    events.TaskBlocked, conclusion.item, conclusion.round, question=self._asked_question(conclusion)
-                )
-            case "cancelled":
-                self._emit_task_event(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
+        status = outcome.exit_status
+        if outcome.type == "result" and not outcome.reason and used is not None and self._estimator is not None:
+            self._estimator.record_duration(outcome.item, used.seconds)
+        if type_ is events.TaskBlocked:
+            return {"question": self._asked_question(outcome)}
+        if type_ is events.TaskCancelled:
+            return {"seconds": seconds}
+        fields: dict[str, object] = {
+            "seconds": seconds,
+            "exit_status": status,
+            "cost": attempts_cost([outcome]),
+            "notes": outcome.notes,
+        }
+        if type_ is events.TaskCompleted:
+            return fields | {
+                "cpu_seconds": None if used is None else round(used.cpu_seconds, 3),
+                "memory_peak_bytes": None if used is None else used.memory_peak_bytes,
+                "reason": outcome.reason or UNSET,
+                "unrecorded": outcome.unrecorded,
+            }
+        wait = wait_fields(self._conductor, outcome) if type_ is events.TaskRetrying else {}
+        return (
+            fields
+            | wait
+            | {
+                "reason": outcome.reason,
+                "signal": "" if status is None or status >= 0 else signal_name(-status),
+                "log_tail": self._log_tail(outcome),
+            }
+        )
 
     def _asked_question(self, conclusion: AttemptOutcome) -> events.AskedQuestion:
         if conclusion.question:
             return self._question_field(conclusion.question)
         return coordinator_question(conclusion, self._conductor.agenda)
 
-    def _emit_live_question(self, item: int, round_: int, digest: Digest) -> None:
-        field = self._question_field(digest)
+    def _live_question(self, item: int, digest: Digest) -> events.AskedQuestion:
         if (cap := self._conductor.asked_cap(item)) is not None:
-            text = cap_question_text(cap.scope, cap.name, cap.limit)
-            field = events.AskedQuestion(digest=digest, text=text, human=True)
-        self._emit_task_event(events.TaskBlocked, item, round_, question=field, is_live=True)
+            return events.AskedQuestion(
+                digest=digest, text=cap_question_text(cap.scope, cap.name, cap.limit), human=True
+            )
+        return self._question_field(digest)
 
     def _question_field(self, digest: Digest) -> events.AskedQuestion:
         """Return a question of a command as an event field. If it cannot be read, its text is empty."""
@@ -442,32 +385,6 @@ class EventPublisher:
         with contextlib.suppress(StoreError, OSError):
             return tuple(last_lines(self._batch.files, self._batch.root / layout.LOGS / name, _FAILED_LOG_LINES_MAX))
         return ()
-
-    def _emit_request_event(self, request: Request) -> None:
-        by, n = request.head.by, request.n
-        match request.body:
-            case Answer(task=task, round=round_, text=text):
-                if (item := self._projector.item_of_command(task)) is not None:
-                    self._emit_task_event(events.TaskAnswered, item, round_, by=by, text=text, request=n)
-            case Pause():
-                self._emit_batch_event(events.BatchPaused, by=by, request=n)
-            case Unpause():
-                self._emit_batch_event(events.BatchUnpaused, by=by, request=n)
-            case Set() as body:
-                changed = msgspec.to_builtins(body)
-                del changed["request"]
-                self._emit_batch_event(events.BatchChanged, by=by, request=n, set_=changed)
-            case Add(commands=commands):
-                self._work.titles.update((command.id, command.title) for command in commands)
-                self._emit_batch_event(
-                    events.BatchChanged, by=by, request=n, added=tuple(command.id for command in commands)
-                )
-            case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
-                self._emit_batch_event(
-                    events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail
-                )
-            case _:
-                pass
 
     def _running_seconds(self) -> dict[int, float]:
         """Return the running time in seconds of each running item."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from codebatch.coordinator.processes.worker_backend import WorkerEvent, WorkerHandle
 from codebatch.model.outcome import HolderId
+from codebatch.model.work.event import BatchEvent
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta
-from codebatch.scheduling.work.events import CommandEvent
+from codebatch.scheduling.work.event_projection import ProjectedEvent
 from codebatch.store.batches.holders import HolderFile
 
 
@@ -115,13 +116,17 @@ class CommandWatcher(Protocol):
         The watcher may read the conductor at any time.
         """
 
-    def on_event_handled(self, event: CommandEvent) -> None:
-        """Report that an event was handled. This is called after each event."""
+    def on_event(self, event: BatchEvent, projected: ProjectedEvent) -> None:
+        """Report an event of a command or a request. Events of earlier runs are not reported."""
 
-    def on_turn_end(self, eta: Eta | None) -> None:
+    def on_drain(self) -> None:
+        """Report that no more commands start, and that the run ends when the running commands have ended."""
+
+    def on_turn_end(self, eta: Eta | None, counts: Mapping[str, int]) -> None:
         """Report the end of a turn. This is called at least ten times a second.
 
-        `eta` is the estimated remaining time, or None if it is unknown.
+        `eta` is the estimated remaining time, or None if it is unknown. `counts` is the number of commands in each
+        state.
         """
 
     def on_forced_stop(self, is_killed: bool) -> None:

@@ -166,6 +166,7 @@ class WorkCoordinator:
         self._journal.write_event(journal.Started(pid=self._holder.about.pid))
         if self._watcher is not None:
             self._watcher.on_start(self.conductor)
+            self.publisher.watcher = self._watcher
         self._backend.begin()
         try:
             try:
@@ -248,7 +249,7 @@ class WorkCoordinator:
             self._check_adopted_workers()
         self.publisher.on_turn_end()
         if self._watcher is not None:
-            self._watcher.on_turn_end(self.publisher.eta)
+            self._watcher.on_turn_end(self.publisher.eta, self.publisher.counts)
 
     def _handle_backend_event(self, event: CommandBackendEvent) -> None:
         match event:
@@ -327,8 +328,8 @@ class WorkCoordinator:
                 for action in self.conductor.handle(event):
                     self._execute_action(action)
                 self.publisher.on_event_handled(event)
-                if self._watcher is not None:
-                    self._watcher.on_event_handled(event)
+                if self._watcher is not None and isinstance(event, DrainRequested):
+                    self._watcher.on_drain()
             self._events.popleft()
 
     def _execute_action(self, action: CommandAction) -> None:

@@ -8,12 +8,14 @@ earlier coordinator could not emit, for example because it died, are emitted fir
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import NamedTuple
 
 import msgspec
 
+from codebatch.model.work import event as published
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.request import Open, Request
+from codebatch.model.work.event import BatchEvent, TaskEvent
+from codebatch.model.work.request import Add, Answer, Open, Pause, Request, Set, Stop, Unpause
 from codebatch.scheduling.events import LeaseRefused, UnitDone, WorkerId
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work import events
@@ -31,104 +33,21 @@ from codebatch.scheduling.work.events import (
     WaitEnded,
     WorkerDied,
 )
-from codebatch.scheduling.work.request_log import AttemptStop
-
-NextAction = Literal["restart", "fail", "ask", "none"]
 
 
-class CommandQueued(msgspec.Struct, frozen=True):
-    """A command is ready to start. `position` is the number of ready commands."""
+class ProjectedEvent(NamedTuple):
+    """An event without the fields that its publisher reads from files and clocks.
 
-    item: int
-    round: int
-    position: int
-
-
-class CommandBegan(msgspec.Struct, frozen=True):
-    """A worker of this coordinator started a command."""
-
-    start: StartCommand
-
-
-class CommandAdopted(msgspec.Struct, frozen=True):
-    """A command runs in a worker of an earlier coordinator and was adopted."""
-
-    item: int
-
-
-class AttemptEnded(msgspec.Struct, frozen=True):
-    """The end of an attempt is durable.
-
-    - `is_retried`: the attempt failed and the command is retried.
-    - `waits_for_answer`: the attempt ended with a question.
+    - `item`: the task of the event, or None for an event of the batch.
+    - `outcome`: the outcome of the attempt whose end the event reports, or None.
+    - `question`: the digest of the question that a running command asks, or that a met cap asks. Otherwise None.
     """
 
-    conclusion: AttemptOutcome
-    is_retried: bool
-    waits_for_answer: bool
-
-
-class LiveQuestionAsked(msgspec.Struct, frozen=True):
-    """A running command asks a question, or a question about a cap holds back a command."""
-
-    item: int
-    round: int
-    question: str
-
-
-class CommandMarked(msgspec.Struct, frozen=True):
-    """A request or an answer made a command count as done or as failed."""
-
-    item: int
-    round: int
-    is_done: bool
-
-
-class CommandSkipped(msgspec.Struct, frozen=True):
-    """A command is skipped because of the command `cause`. If `cause` is None, a request skipped it."""
-
-    item: int
-    round: int
-    cause: int | None
-
-
-class AttemptInterrupted(msgspec.Struct, frozen=True):
-    """An attempt was interrupted: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease.
-
-    `then` is what happens next to the command. It is `none` if the command is not to run again.
-    """
-
-    item: int
-    epoch: int
-    then: NextAction
-
-
-class AttemptStopped(msgspec.Struct, frozen=True):
-    """An attempt was stopped: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease."""
-
-    item: int
-    epoch: int
-    stopped: AttemptStop
-
-
-class RequestReceived(msgspec.Struct, frozen=True):
-    """A new request was made."""
-
-    request: Request
-
-
-ProjectedEvent = (
-    CommandQueued
-    | CommandBegan
-    | CommandAdopted
-    | AttemptEnded
-    | LiveQuestionAsked
-    | CommandMarked
-    | CommandSkipped
-    | AttemptInterrupted
-    | AttemptStopped
-    | RequestReceived
-)
+    type: type[BatchEvent]
+    fields: dict[str, object]
+    item: int | None = None
+    outcome: AttemptOutcome | None = None
+    question: str | None = None
 
 
 class EmittedEvents(msgspec.Struct, kw_only=True):
@@ -153,6 +72,12 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
     requests: int = 0
 
 
+_END_TYPES: dict[str, type[TaskEvent]] = {
+    "result": published.TaskCompleted,
+    "failed": published.TaskFailed,
+    "blocked": published.TaskBlocked,
+    "cancelled": published.TaskCancelled,
+}
 _ENDED_STATES = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
 _OPEN_STATES = tuple(state for state in CommandState if state.value not in _ENDED_STATES)
 """The states of a command that has not ended.
@@ -167,11 +92,19 @@ class EventProjector:
     """A projector of the events of one conductor."""
 
     def __init__(
-        self, conductor: Conductor, requests: Iterable[Request] = (), emitted: EmittedEvents | None = None
+        self,
+        conductor: Conductor,
+        requests: Iterable[Request] = (),
+        emitted: EmittedEvents | None = None,
+        titles: dict[CommandId, str] | None = None,
     ) -> None:
-        """Start with the state of a conductor. `requests` are those with which the conductor started."""
+        """Start with the state of a conductor. `requests` are those with which the conductor started.
+
+        `titles` maps the IDs of tasks to their titles. The titles of added tasks are added to it.
+        """
         self._conductor = conductor
         self._emitted = emitted or EmittedEvents()
+        self._titles = {} if titles is None else titles
         self._dependents: list[list[int]] = []
         self._items: dict[CommandId, int] = {}
         self._initial_requests = list(requests)
@@ -195,10 +128,6 @@ class EventProjector:
             self._states += [CommandState.PENDING] * len(new)
             self._add_to_count(_NAME_BY_STATE[CommandState.PENDING], len(new))
 
-    def item_of_command(self, id_: str) -> int | None:
-        """Return the item of a command, or None."""
-        return self._items.get(CommandId(id_))
-
     @property
     def waiting_items(self) -> list[int]:
         """The items that have not ended and do not run."""
@@ -221,15 +150,14 @@ class EventProjector:
         `concluded` are all outcomes.
         """
         happenings: list[ProjectedEvent] = self._project_ends(concluded)
-        happenings += [
-            RequestReceived(request) for request in self._initial_requests if request.n > self._emitted.requests
-        ]
+        for request in self._initial_requests:
+            happenings += self._project_request(request) if request.n > self._emitted.requests else []
         for item in range(len(self._states)):
             if self._unended_lease_count(item) and item not in self._conductor.running_items:
                 happenings += self._project_interruption(item)
         # The ends of commands are reported first, then the commands that may start because of these ends.
         return happenings + sorted(
-            self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, CommandQueued)
+            self._state_changes(range(len(self._states))), key=lambda one: one.type is published.TaskQueued
         )
 
     def note_start(self, start: StartCommand) -> None:
@@ -269,7 +197,7 @@ class EventProjector:
                 looked_at.add(item)
             case RequestRead(request):
                 self._add_new_items()
-                happenings.append(RequestReceived(request))
+                happenings += self._project_request(request)
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
@@ -281,7 +209,7 @@ class EventProjector:
         for start in starts:
             self._start_by_worker[start.worker] = start
             happenings += self._project_queueing(start.item, start.round)
-            happenings.append(CommandBegan(start))
+            happenings.append(self._task_event(published.TaskStarted, start.item, start.round))
         return happenings
 
     def remaining_changes(self) -> list[ProjectedEvent]:
@@ -300,15 +228,65 @@ class EventProjector:
             if asks:
                 self._emitted.blocked.add((conclusion.item, conclusion.round))
             goes_on = conclusion.type == "failed" and (not is_last or state in _OPEN_STATES)
-            happenings.append(AttemptEnded(conclusion, is_retried=goes_on, waits_for_answer=asks))
+            type_ = _END_TYPES[conclusion.type]
+            type_ = published.TaskBlocked if asks else published.TaskRetrying if goes_on else type_
+            happenings.append(self._task_event(type_, conclusion.item, conclusion.round)._replace(outcome=conclusion))
         return happenings
+
+    def _project_request(self, request: Request) -> list[ProjectedEvent]:
+        by, n = request.head.by, request.n
+        match request.body:
+            case Answer(task=task, round=round_, text=text) if (item := self._items.get(CommandId(task))) is not None:
+                return [self._task_event(published.TaskAnswered, item, round_, by=by, text=text, request=n)]
+            case Pause():
+                return [ProjectedEvent(published.BatchPaused, {"by": by, "request": n})]
+            case Unpause():
+                return [ProjectedEvent(published.BatchUnpaused, {"by": by, "request": n})]
+            case Set() as body:
+                changed = msgspec.to_builtins(body)
+                del changed["request"]
+                return [ProjectedEvent(published.BatchChanged, {"by": by, "request": n, "set_": changed})]
+            case Add(commands=commands):
+                self._titles.update((command.id, command.title) for command in commands)
+                added = tuple(command.id for command in commands)
+                return [ProjectedEvent(published.BatchChanged, {"by": by, "request": n, "added": added})]
+            case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
+                fields = {"request": n, "tasks": tuple(attempts), "cause": cause, "detail": detail}
+                return [ProjectedEvent(published.BatchStopped, fields)]
+            case _:
+                return []
+
+    def _task_event(self, type_: type[TaskEvent], item: int, round_: int, **fields: object) -> ProjectedEvent:
+        id_ = self._conductor.agenda.ids[item]
+        fields |= {
+            "task": id_,
+            "title": self._titles.get(id_, ""),
+            "round": round_,
+            "try_": self._try_number(item, round_),
+            "tries_max": 1 + self._conductor.retries(item, round_),
+        }
+        return ProjectedEvent(type_, fields, item)
+
+    def _try_number(self, item: int, round_: int) -> int:
+        """Return the try number of a round: 1, plus the number of failed attempts before it.
+
+        Only attempts since a request last reset the command are counted.
+        """
+        last, failed_tries = self._conductor.last_outcome(item), self._conductor.state_rule.failed_try_count(item)
+        if last is None or last.round < round_:
+            return failed_tries + 1
+        counts = last.type == "failed" and not self._conductor.state_rule.is_limited(item)
+        return max(1, (failed_tries if counts else failed_tries + 1) - (last.round - round_))
 
     def _state_changes(self, items: Iterable[int]) -> list[ProjectedEvent]:
         """Return events for the changed states of the given items, and of all commands that need them."""
         happenings: list[ProjectedEvent] = []
         foreign = self._conductor.adopted_items
         if foreign != self._foreign:
-            happenings += [CommandAdopted(item) for item in sorted(foreign - self._foreign)]
+            happenings += [
+                self._task_event(published.TaskAdopted, item, self._conductor.last_attempt(item)[0])
+                for item in sorted(foreign - self._foreign)
+            ]
             self._foreign = foreign
         pending = list(reversed(list(items)))
         while pending:
@@ -345,29 +323,37 @@ class EventProjector:
                 return self._project_live_question(item, self._conductor.last_attempt(item)[0])
             case CommandState.SKIPPED if item not in self._emitted.skipped:
                 self._emitted.skipped.add(item)
-                cause = self._conductor.skip_cause(item)
-                return [CommandSkipped(item, place[1], None if cause == item else cause)]
+                return [self._project_skip(item, place[1])]
             case CommandState.DONE if (last is None or last.type != "result") and place not in self._emitted.counted:
                 self._emitted.counted.add(place)
-                return [CommandMarked(item, place[1], is_done=True)]
+                return [self._task_event(published.TaskCompleted, *place, marked_done=True)]
             case CommandState.FAILED if place in self._emitted.blocked and place not in self._emitted.counted:
                 self._emitted.counted.add(place)
-                return [CommandMarked(item, place[1], is_done=False)]
+                return [self._task_event(published.TaskFailed, *place, reason="answer")]
             case _:
                 return []
+
+    def _project_skip(self, item: int, round_: int) -> ProjectedEvent:
+        cause = self._conductor.skip_cause(item)
+        if cause is None or cause == item:
+            return self._task_event(published.TaskSkipped, item, round_, cause="request", reason="skipped by user")
+        id_ = self._conductor.agenda.ids[cause]
+        reason = f"it needs {id_}, which is not done"
+        return self._task_event(published.TaskSkipped, item, round_, cause=id_, reason=reason)
 
     def _project_live_question(self, item: int, round_: int) -> list[ProjectedEvent]:
         question = self._conductor.question(item)
         if question is None or question in self._emitted.questioned:
             return []
         self._emitted.questioned.add(question)
-        return [LiveQuestionAsked(item, round_, question)]
+        return [self._task_event(published.TaskBlocked, item, round_, is_live=True)._replace(question=question)]
 
     def _project_queueing(self, item: int, round_: int) -> list[ProjectedEvent]:
         if (item, round_) in self._emitted.queued:
             return []
         self._emitted.queued.add((item, round_))
-        return [CommandQueued(item, round_, max(1, self.counts.get(_NAME_BY_STATE[CommandState.READY], 0)))]
+        position = max(1, self.counts.get(_NAME_BY_STATE[CommandState.READY], 0))
+        return [self._task_event(published.TaskQueued, item, round_, position=position)]
 
     def _unended_lease_count(self, item: int) -> int:
         last = self._conductor.last_outcome(item)
@@ -379,8 +365,10 @@ class EventProjector:
         if (last is not None and last.epoch >= epoch) or (item, epoch) in self._emitted.interrupted:
             return []
         self._emitted.interrupted.add((item, epoch))
+        round_ = self._conductor.last_attempt(item)[0]
         if (stopped := self._conductor.find_stop(item, epoch)) is not None:
-            return [AttemptStopped(item, epoch, stopped)]
-        if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):
-            return [AttemptInterrupted(item, epoch, "none")]
-        return [AttemptInterrupted(item, epoch, self._conductor.after_interruption(item, epoch))]
+            cause, detail, _ = stopped
+            return [self._task_event(published.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)]
+        may_run = self._conductor.state(item) not in (CommandState.CANCELLED, CommandState.SKIPPED)
+        then = self._conductor.after_interruption(item, epoch) if may_run else "none"
+        return [self._task_event(published.TaskInterrupted, item, round_, epoch=epoch, next_action=then)]

@@ -7,18 +7,31 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.model.digest import Digest
-from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.request import Request, Stop, StopCause
+from codebatch.model.work.event import (
+    BatchEvent,
+    BatchStopped,
+    TaskAdopted,
+    TaskBlocked,
+    TaskCancelled,
+    TaskCompleted,
+    TaskEvent,
+    TaskFailed,
+    TaskInterrupted,
+    TaskRetrying,
+    TaskStarted,
+    TaskStopped,
+    instant_ns,
+)
+from codebatch.model.work.request import StopCause
 from codebatch.model.work.work_batch import RejectedEdge, Work
-from codebatch.scheduling.events import DrainRequested
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.caps import MetCap
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta
-from codebatch.scheduling.work.events import CommandEvent, OutcomesConcluded, RequestRead
+from codebatch.scheduling.work.event_projection import ProjectedEvent
+from codebatch.scheduling.work.events import AttemptOutcome
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.attempts import CommandPlaces
@@ -26,18 +39,20 @@ from codebatch.store.work.work_batches import read_work
 from codebatch.system.clock import running_ns
 
 _UPDATE_INTERVAL_NS = 50_000_000
-_STATE_BY_OUTCOME: dict[OutcomeType, CommandState] = {
-    "result": CommandState.DONE,
-    "failed": CommandState.FAILED,
-    "blocked": CommandState.BLOCKED,
-    "cancelled": CommandState.CANCELLED,
+_STATE_BY_END: dict[type[TaskEvent], CommandState] = {
+    TaskCompleted: CommandState.DONE,
+    TaskRetrying: CommandState.FAILED,
+    TaskFailed: CommandState.FAILED,
+    TaskBlocked: CommandState.BLOCKED,
+    TaskCancelled: CommandState.CANCELLED,
 }
+_ENDED_STATES = (CommandState.DONE, CommandState.FAILED, CommandState.CANCELLED)
 
 
 class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that ended.
 
-    - `seconds`: the duration, or None if this process did not see the attempt start.
+    - `seconds`: the duration, or None if unknown.
     - `ended`: the number of tasks that have ended.
     - `planned`: the number of all tasks.
     - `again_seconds`: the delay until the task is retried, or None if it is not retried.
@@ -175,77 +190,111 @@ class WorkListener:
 
 
 class ListenerAdapter:
-    """An adapter that translates the coordinator's events into calls of a WorkListener."""
+    """An adapter that translates the events of a run into calls of a WorkListener."""
 
     def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:
         """Set up the adapter. It calls `leads` once, when this process has become the coordinator of the batch."""
-        self._work = read_work(batch)
-        self._ids: Sequence[CommandId] = ()
-        self._places = CommandPlaces(batch.plan().shards)
-        self._logs = batch.root / layout.LOGS
         self._batch = batch
         self._listener = listener
         self._is_leading = leads
+        self._work = read_work(batch)
+        self._places = CommandPlaces(batch.plan().shards)
+        self._logs = batch.root / layout.LOGS
         self._began: dict[int, int] = {}
-        self._adopted: set[int] = set()
-        self._ended: set[int] = set()
-        self._failed: set[int] = set()
-        self._blocked: set[int] = set()
-        self._asking_items: dict[int, Digest] = {}
-        self._reported_rounds: dict[int, int] = {}
+        """When this process first saw each running command."""
+        self._asking_items: list[int] = []
         self._updated_ns = 0
 
     def on_start(self, conductor: Conductor) -> None:
-        """Start to report the batch.
-
-        Outcomes of earlier runs are recorded here, so that they are not reported as new.
-        """
+        """Start to report the batch."""
         self._conductor = conductor
-        self._ids = conductor.agenda.ids
         self._is_leading()
-        self._adopted = set(conductor.adopted_items)
-        for item in range(len(self._ids)):
-            state = conductor.state(item)
-            if state in _STATE_BY_OUTCOME.values():
-                self._note_end(item, state)
-            if (conclusion := conductor.last_outcome(item)) is not None:
-                self._reported_rounds[item] = conclusion.round
+        self._began = dict.fromkeys(sorted(conductor.running_items), running_ns())
         self._listener.chosen(self._batch, self._work)
 
-    def on_event_handled(self, event: CommandEvent) -> None:
-        """Report the effects of an event after the scheduler has handled it."""
+    def on_event(self, event: BatchEvent, projected: ProjectedEvent) -> None:
+        """Report an event of a task or of a request."""
+        item = projected.item
+        if isinstance(event, BatchStopped) and event.cause != "signal" and event.tasks:
+            self._listener.stopping(event.cause, event.detail, len(event.tasks))
+        if item is None:
+            return
         match event:
-            case OutcomesConcluded(conclusions):
-                for item in {conclusion.item for conclusion in conclusions}:
-                    self._report_end(item)
-            case RequestRead(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, terminates=True))):
-                if cause != "signal" and attempts:
-                    self._listener.stopping(cause, detail, len(attempts))
-            case DrainRequested():
-                self._listener.draining(len(self._conductor.running_items - self._conductor.adopted_items))
-            case _:
-                pass
-        self._update_running()
+            case TaskStarted() | TaskAdopted():
+                self._began[item] = running_ns()
+            case TaskBlocked(is_live=True):
+                self._asking_items.append(item)
+            case TaskInterrupted():
+                self._began.pop(item, None)
+            case TaskStopped():
+                self._listener.stopped(
+                    CommandStopped(
+                        id=CommandId(event.task),
+                        cause=event.cause,
+                        detail=event.detail,
+                        seconds=(running_ns() - self._began.pop(item, running_ns())) / 1e9,
+                        ended=_ended_count(event.counts),
+                        planned=len(self._conductor.agenda.ids),
+                    )
+                )
+            case TaskCompleted() | TaskRetrying() | TaskFailed() | TaskBlocked() | TaskCancelled() if (
+                projected.outcome is not None
+            ):
+                self._began.pop(item, None)
+                self._report_end(event, projected.outcome)
 
-    def on_turn_end(self, eta: Eta | None) -> None:
-        """Report running tasks, open questions and progress. Called after each turn of the event loop."""
-        self._update_running()
-        self._report_questions()
+    def _report_end(
+        self, event: TaskCompleted | TaskRetrying | TaskFailed | TaskBlocked | TaskCancelled, outcome: AttemptOutcome
+    ) -> None:
+        delay = until = None
+        if isinstance(event, TaskRetrying):
+            delay, until = event.wait_seconds or 0.0, event.until
+        self._listener.ended(
+            CommandEnded(
+                id=CommandId(event.task),
+                state=_STATE_BY_END[type(event)],
+                reason=outcome.reason,
+                exit_status=outcome.exit_status,
+                seconds=None if isinstance(event, TaskBlocked) else event.seconds,
+                log=self._log_path(outcome.item, outcome.round, outcome.epoch),
+                ended=_ended_count(event.counts),
+                planned=len(self._conductor.agenda.ids),
+                again_seconds=delay,
+                until_ns=0 if until is None else instant_ns(until),
+                pools=tuple(self._conductor.agenda.policies[outcome.item].pools),
+                unrecorded=outcome.unrecorded,
+                notes=outcome.notes,
+            )
+        )
+
+    def on_drain(self) -> None:
+        """Report that no more tasks start."""
+        self._listener.draining(len(self._conductor.running_items - self._conductor.adopted_items))
+
+    def on_turn_end(self, eta: Eta | None, counts: Mapping[str, int]) -> None:
+        """Report open questions and, at intervals, the progress. Called after each turn of the event loop."""
+        asking, self._asking_items = self._asking_items, []
+        for item in asking:  # A question that a rule answered in the same turn is not reported.
+            if self._conductor.state(item) is CommandState.BLOCKED:
+                self._listener.asking(self._conductor.agenda.ids[item])
         now = running_ns()
         if now - self._updated_ns < _UPDATE_INTERVAL_NS:
             return
         self._updated_ns = now
         self._listener.update(
             WorkProgress(
-                ended=self._ended_count,
-                planned=len(self._ids),
-                failed=len(self._failed),
-                blocked=len(self._blocked) + len(self._asking_items),
+                ended=_ended_count(counts),
+                planned=len(self._conductor.agenda.ids),
+                failed=counts.get(CommandState.FAILED.value, 0),
+                blocked=counts.get(CommandState.BLOCKED.value, 0),
                 running=tuple(
-                    CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log_path(item))
+                    CommandRunning(
+                        id=self._conductor.agenda.ids[item],
+                        seconds=(now - began) / 1e9,
+                        log=self._log_path(item, *self._conductor.last_attempt(item)),
+                    )
                     for item, began in self._began.items()
-                    if item not in self._asking_items
-                    and self._conductor.last_attempt(item)[0] > self._reported_rounds.get(item, 0)
+                    if self._conductor.state(item) is not CommandState.BLOCKED
                 ),
                 eta=eta,
                 closed=self._conductor.closed_pools,
@@ -268,85 +317,9 @@ class ListenerAdapter:
         """Pass a warning to the listener."""
         self._listener.warn(text)
 
-    @property
-    def _ended_count(self) -> int:
-        """The number of tasks that have ended. Those that wait for an answer have not."""
-        return len(self._ended) - len(self._blocked)
+    def _log_path(self, item: int, round_: int, epoch: int) -> Path:
+        return self._logs / layout.log_name(*self._places.place_of_item(item), round_, epoch)
 
-    def _update_running(self) -> None:
-        running = self._conductor.running_items
-        for item in sorted(self._began.keys() - running):
-            began = self._began.pop(item)
-            if (stopped := self._conductor.find_stop(item)) is not None:
-                self._listener.stopped(
-                    CommandStopped(
-                        id=self._ids[item],
-                        cause=stopped.cause,
-                        detail=stopped.detail,
-                        seconds=(running_ns() - began) / 1e9,
-                        ended=self._ended_count,
-                        planned=len(self._ids),
-                    )
-                )
-        for item in sorted(running - self._began.keys()):
-            self._began[item] = running_ns()
-            self._ended.discard(item)
-            self._failed.discard(item)
-            self._blocked.discard(item)
 
-    def _report_questions(self) -> None:
-        """Report new open questions. A question that a rule answers in the same turn is not reported."""
-        asking = {item: self._conductor.question(item) for item in self._began}
-        open_questions = {item: question for item, question in asking.items() if question is not None}
-        for item in sorted(open_questions):
-            if self._asking_items.get(item) != open_questions[item]:
-                self._listener.asking(self._ids[item])
-        self._asking_items = open_questions
-
-    def _note_end(self, item: int, state: CommandState) -> None:
-        self._ended.add(item)
-        if state is CommandState.FAILED:
-            self._failed.add(item)
-        if state is CommandState.BLOCKED:
-            self._blocked.add(item)
-
-    def _report_end(self, item: int) -> None:
-        """Report the end of an attempt.
-
-        The same end can be received from a worker and read from disk. So for each round, only the first report counts.
-        """
-        conclusion = self._conductor.last_outcome(item)
-        if conclusion is None or conclusion.round <= self._reported_rounds.get(item, 0):
-            return
-        self._reported_rounds[item] = conclusion.round
-        if conclusion.reason == "unbegun":
-            return
-        retry_seconds: float | None = None
-        state = self._conductor.state(item)
-        if state in (CommandState.WAITING, CommandState.READY) and conclusion.type == "failed":
-            retry_seconds = self._conductor.wait_seconds(item)
-        state = _STATE_BY_OUTCOME[conclusion.type] if state is not CommandState.BLOCKED else state
-        if retry_seconds is None:
-            self._note_end(item, state)
-        began = None if item in self._adopted else self._began.get(item)
-        self._adopted.discard(item)
-        self._listener.ended(
-            CommandEnded(
-                id=self._ids[item],
-                state=state,
-                reason=conclusion.reason,
-                exit_status=conclusion.exit_status,
-                seconds=None if began is None else (running_ns() - began) / 1e9,
-                log=self._logs / layout.log_name(*self._places.place_of_item(item), conclusion.round, conclusion.epoch),
-                ended=self._ended_count,
-                planned=len(self._ids),
-                again_seconds=retry_seconds,
-                until_ns=self._conductor.until_ns(item),
-                pools=tuple(self._conductor.agenda.policies[item].pools),
-                unrecorded=conclusion.unrecorded,
-                notes=conclusion.notes,
-            )
-        )
-
-    def _log_path(self, item: int) -> Path:
-        return self._logs / layout.log_name(*self._places.place_of_item(item), *self._conductor.last_attempt(item))
+def _ended_count(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(state.value, 0) for state in _ENDED_STATES)
