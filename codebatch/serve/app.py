@@ -35,6 +35,7 @@ from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.batch_selection import select_batch
 from codebatch.work.control.follow import parse_batch_cursor
+from codebatch.work.control.status import FAILURE_REASON_TEXTS
 
 SOCKETS_MAX = 64
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -106,7 +107,8 @@ class LiveApp:
 
     async def _session(self, request: Request) -> Response:
         path = display_path(bytes(self._store.root))
-        return json_response(SessionBody(allow_control=self._allows_control, version=__version__, store=path))
+        rights, reasons = self._allows_control, FAILURE_REASON_TEXTS
+        return json_response(SessionBody(allow_control=rights, version=__version__, store=path, reasons=reasons))
 
     async def _batches(self, request: Request) -> Response:
         return await self._answer(lambda: queries.list_rows(self._store, request.query_params))

@@ -23,11 +23,15 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionBody(Body, frozen=True, kw_only=True):
-    """The rights of a client of this server. `store` is the directory of the store, as text for display."""
+    """The rights of a client of this server.
+
+    `store` is the directory of the store, as text for display. `reasons` has the text of each reason of an attempt.
+    """
 
     allow_control: bool
     version: str
     store: str
+    reasons: dict[str, str]
 
 
 class BatchesBody(Body, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from tests.serve.event_files import EventFiles
 from tests.serve.server_process import ServerProcess, serve
 from tests.serve.serving import Client, LiveStore, make_live_store, serve_store
 from tests.serve.watching import Stream
+from tests.support.browser import Page, browse
 
 
 @pytest.fixture(scope="session")
@@ -58,3 +59,10 @@ def stream(live_store: LiveStore, tmp_path_factory: pytest.TempPathFactory) -> S
     made = Stream(store, open_batch(store, copied.work))
     made.files.clear()
     return made
+
+
+@pytest.fixture
+def own_page(tmp_path: Path) -> Iterator[Page]:
+    """A page of a browser that no other test uses."""
+    with browse(tmp_path / "browser") as opened:
+        yield opened

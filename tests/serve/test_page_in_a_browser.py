@@ -42,13 +42,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield opened
 
 
-@pytest.fixture
-def own_page(tmp_path: Path) -> Iterator[Page]:
-    """A page of a browser that no other test uses."""
-    with browse(tmp_path / "browser") as opened:
-        yield opened
-
-
 @contextmanager
 def run_tasks(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run the forty tasks until the question is asked, the failure happened, and the retried task is done."""

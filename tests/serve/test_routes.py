@@ -13,6 +13,7 @@ import pytest
 
 from codebatch.serve import watcher
 from codebatch.work.control.event_feed import EventFeed
+from codebatch.work.control.status import failure_reason_text
 from tests.serve.serving import (
     HOSTILE_TITLE,
     Answer,
@@ -50,6 +51,7 @@ def test_session_describes_the_server(client: Client, live_store: LiveStore) -> 
     session = client.get("/api/v1/session").json()
     check_live_schema("live-session", session)
     assert (session["allow_control"], session["store"]) == (False, str(live_store.root))
+    assert session["reasons"]["timeout"] == failure_reason_text("timeout", None)
 
 
 def test_list_of_batches_is_that_of_the_command(client: Client, live_store: LiveStore) -> None:

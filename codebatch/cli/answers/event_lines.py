@@ -67,11 +67,7 @@ def _task_event_text(event: events.TaskEvent) -> str:
                 lost.insert(0, failure_reason_text(event.reason, event.exit_status))
             return "; ".join((f"done {event.task}{more}{_duration_text(seconds)}", *lost, *event.notes))
         case events.TaskFailed() | events.TaskRetrying():
-            why = (
-                "marked failed by user"
-                if event.reason == "answer"
-                else failure_reason_text(event.reason, event.exit_status)
-            )
+            why = failure_reason_text(event.reason, event.exit_status)
             wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
             retry_text = f"; retry in {human_seconds(wait)}" if wait is not None else ""
             if isinstance(event, events.TaskRetrying) and event.until is not None:

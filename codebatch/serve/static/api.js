@@ -28,9 +28,9 @@ export class Api {
 
 	async request(path, parameters = {}, body = null) {
 		const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => (value ?? "") !== ""));
-		const headers = { Authorization: `Bearer ${this.token}` };
-		if (body) headers["Content-Type"] = "application/json";
-		const response = await fetch(`/api/v1/${path}?${query}`, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) }).catch(() => {
+		const response = await fetch(`/api/v1/${path}?${query}`, {
+			method: body ? "POST" : "GET", body: body && JSON.stringify(body), headers: { Authorization: `Bearer ${this.token}`, "Content-Type": "application/json" },
+		}).catch(() => {
 			throw new ApiError(0, { message: "The server is gone" });
 		});
 		if (response.ok) return response;

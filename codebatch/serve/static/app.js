@@ -4,14 +4,14 @@ import { Api, readAddress } from "./api.js";
 import { Attention } from "./attention.js";
 import { Batches, isActive } from "./batches.js";
 import { Connection } from "./connection.js";
-import { button, cells, element, find, openDialog, setText, span, table } from "./dom.js";
+import { button, element, find, openDialog, setText, span, table, tableRow } from "./dom.js";
 import { Graph } from "./graph.js";
 import { Panel } from "./panel.js";
 import { Result } from "./result.js";
 import { Stream } from "./stream.js";
 import { renderSummary } from "./summary.js";
 import { Tasks } from "./tasks.js";
-import { clock } from "./text.js";
+import { REASONS, clock } from "./text.js";
 import { Workers } from "./workers.js";
 
 const DRAW_MS = 100;
@@ -46,7 +46,8 @@ class App {
 	async start() {
 		if (!this.api.token) return this.showMessage(`This page needs a token: ${OPEN_AGAIN}`);
 		try {
-			const { allow_control: isAllowed } = await this.api.get("session");
+			const { allow_control: isAllowed, reasons } = await this.api.get("session");
+			Object.assign(REASONS, reasons);
 			if (isAllowed) this.actions.control = (request, sender) => this.control(request, sender);
 			this.showMessage("No batches");
 			await this.go(this.address);
@@ -66,7 +67,7 @@ class App {
 	async follow() {
 		if (this.isFixed || this.state?.isRunning) return;
 		const { batches } = await this.api.get("batches", { limit: this.newest && 1 });
-		const [newest] = batches.filter(({ status }) => status !== "DAMAGED");
+		const newest = batches.find(({ status }) => status !== "DAMAGED");
 		if (!newest || newest.batch_id === this.newest) return;
 		if (!find("panel").hidden) return setText(find("connection"), "a newer batch has started");
 		const running = !this.newest && batches.find(isActive);
@@ -85,15 +86,13 @@ class App {
 
 	showMessage(text) {
 		setText(find("message"), text);
-		document.body.classList.add("is-empty");
 	}
 
 	loaded(state) {
 		this.panel.close();
 		this.state = state;
 		this.newest ||= state.id;
-		setText(find("message"), "");
-		document.body.classList.remove("is-empty");
+		this.showMessage("");
 		document.body.classList.toggle("is-analysis", !state.isWork);
 		this.draw();
 	}
@@ -197,7 +196,7 @@ class App {
 	}
 
 	showKeys() {
-		openDialog(find("keys"), "Keys", table("", ["Key", "Action"], Object.entries(this.keys).map(([key, [text]]) => element("tr", null, cells(element("kbd", null, key), text)))));
+		openDialog(find("keys"), "Keys", table(["Key", "Action"], Object.entries(this.keys).map(([key, [text]]) => tableRow(null, element("kbd", null, key), text))));
 	}
 }
 

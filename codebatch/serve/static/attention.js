@@ -1,7 +1,7 @@
 // Questions, and groups of equal failures, the newest first.
 
 import { appendOutput } from "./ansi.js";
-import { button, command, div, element, find, isShown, span, stateChip, taskLink } from "./dom.js";
+import { button, command, div, element, find, isShown, limited, span, stateChip, taskLink } from "./dom.js";
 import { clock, codebatch, number, plural, visible } from "./text.js";
 
 const CARDS_MAX = 30;
@@ -23,7 +23,7 @@ export class Attention {
 		if (isShown(this, state.id, questions.map(({ id, question }) => [id, question]), groups.map(({ ids, ...group }) => group))) return;
 		this.node.hidden = !questions.length && !groups.length;
 		const focused = document.activeElement;
-		const part = (noun, count, all, card) => all.length ? [element("h2", null, plural(count, noun)), ...all.slice(0, CARDS_MAX).map(card), all.length > CARDS_MAX ? span("quiet", `and ${number(all.length - CARDS_MAX)} more`) : ""] : [];
+		const part = (noun, count, all, card) => all.length ? [element("h2", null, plural(count, noun)), ...limited(all, CARDS_MAX, card)] : [];
 		this.node.replaceChildren(
 			...part("question", questions.length, questions, (task) => this.questionCard(state, task)),
 			...part("failure", groups.reduce((sum, { count }) => sum + count, 0), groups, (group) => this.failureCard(state, group)));
@@ -58,11 +58,10 @@ export class Attention {
 		const output = element("pre", { class: "output", tabindex: "0", "aria-label": `Output of ${visible(path)}` });
 		appendOutput(output, (evidence ?? "").split("\n").slice(-TAIL_LINES).join("\n"));
 		if (!ids) return [span("id", visible(path)), evidence && output, command(state.resume)].filter(Boolean);
-		const more = ids.length - NAMES_MAX;
 		return [
 			output,
-			ids.length > 1 ? span("names", ids.slice(0, NAMES_MAX).map((id) => taskLink(id, open)), more > 0 && span("quiet", `and ${number(more)} more`)) : "",
-			span("names", control && button("Retry", (event) => control({ do: "retry", tasks: ids }, event.target)), command(more > 0 ? state.resume : codebatch("work", "retry", "--batch", state.id, ...ids))),
+			ids.length > 1 ? span("names", limited(ids, NAMES_MAX, (id) => taskLink(id, open))) : "",
+			span("names", control && button("Retry", (event) => control({ do: "retry", tasks: ids }, event.target)), command(ids.length > NAMES_MAX ? state.resume : codebatch("work", "retry", "--batch", state.id, ...ids))),
 		];
 	}
 }

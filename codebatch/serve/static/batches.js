@@ -1,6 +1,6 @@
 // The list of batches, running ones first.
 
-import { button, cells, element, find, openDialog, span, stateChip, table } from "./dom.js";
+import { button, find, openDialog, span, stateChip, table, tableRow } from "./dom.js";
 import { clock, number, visible } from "./text.js";
 
 export const isActive = ({ status }) => status === "RUNNING" || status === "PENDING";
@@ -12,14 +12,15 @@ export class Batches {
 	}
 
 	async open(before) {
-		openDialog(this.node, "Batches", span("quiet", "Loading…"));
+		const show = (...content) => openDialog(this.node, "Batches", ...content);
+		show(span("quiet", "Loading…"));
 		try {
 			const { batches, next } = await this.api.get("batches", { before });
-			const rows = [...batches.filter(isActive), ...batches.filter((row) => !isActive(row))];
-			openDialog(this.node, "Batches", rows.length ? table("batches", ["State", "Kind", "Source", "Size", "Started", "Batch"], rows.map((row) => this.row(row))) : "No batches", next ? button("Older", () => this.open(next)) : "");
+			batches.sort((a, b) => isActive(b) - isActive(a));
+			show(batches.length ? table(["State", "Kind", "Source", "Size", "Started", "Batch"], batches.map((row) => this.row(row))) : "No batches", next ? button("Older", () => this.open(next)) : "");
 			this.node.querySelector("[tabindex]")?.focus();
 		} catch (error) {
-			openDialog(this.node, "Batches", span("error", error.message));
+			show(span("error", error.message));
 		}
 	}
 
@@ -29,8 +30,8 @@ export class Batches {
 			this.node.close();
 			this.choose(id);
 		};
-		return element("tr", isDamaged ? null : { tabindex: "0", click: open },
-			cells(stateChip(status), visible(pipeline), visible(source) + names.map((name) => ` @${visible(name)}`).join(""), isDamaged ? "" : number(files), at && clock(at, "short"), span("id", visible(id))));
+		return tableRow(isDamaged ? null : { tabindex: "0", click: open }, stateChip(status), visible(pipeline),
+			visible(source) + names.map((name) => ` @${visible(name)}`).join(""), isDamaged ? "" : number(files), at && clock(at, "short"), span("id", visible(id)));
 	}
 
 	press(event) {

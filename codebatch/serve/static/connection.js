@@ -4,7 +4,6 @@ import { ApiError } from "./api.js";
 import { BatchState, isAfter } from "./state.js";
 
 const TASKS_PAGE = 500;
-const EVENTS_PAGE = 1000;
 const HISTORY_EVENTS_MAX = 60000;
 const [RETRY_MS, RETRY_MS_MAX] = [500, 10000];
 const STATUS_MS = 5000;
@@ -84,11 +83,12 @@ export class Connection {
 		const [batch, epoch, seq] = state.historyEnd.split(/[:.]/);
 		const start = seq - HISTORY_EVENTS_MAX;
 		let since = `${batch}:${start > 0 ? epoch : Math.max(0, epoch - 1)}.${Math.max(0, start)}`;
-		for (let read = 0; read < 2 * HISTORY_EVENTS_MAX && isAfter(state.historyEnd, since) && isCurrent(); read += EVENTS_PAGE) {
-			const { events, cursor } = await this.api.batch(this.id, "/events", { since, limit: EVENTS_PAGE });
+		for (let read = 0; read < 2 * HISTORY_EVENTS_MAX && isAfter(state.historyEnd, since) && isCurrent();) {
+			const { events, cursor } = await this.api.batch(this.id, "/events", { since });
 			if (!events.length) break;
 			state.applyHistory(events);
 			since = cursor;
+			read += events.length;
 			this.page.changed();
 		}
 	}
@@ -125,7 +125,7 @@ export class Connection {
 		this.drop();
 		let events;
 		do {
-			({ events } = await this.api.batch(this.id, "/events", { since: this.state.cursor, limit: EVENTS_PAGE }));
+			({ events } = await this.api.batch(this.id, "/events", { since: this.state.cursor }));
 			this.state.apply(events);
 			this.page.changed();
 		} while (events.length && !this.isClosed);
@@ -143,14 +143,15 @@ export class Connection {
 	// Correct what events lack, such as explanations.
 	async refresh(hasNews = this.hasNews || (this.state?.isRunning && Date.now() - this.newsAt > QUIET_MS)) {
 		const { state } = this;
-		if (!state || !hasNews || this.socket.readyState !== WebSocket.OPEN) return;
+		const tasks = this.page.tasks.visibleTasks();
+		if (!state || !(hasNews || tasks[0]?.isStale) || this.socket.readyState !== WebSocket.OPEN) return;
 		this.hasNews = false;
 		await this.guarded(async () => {
 			state.setStatus(await this.api.batch(this.id));
 			this.hasNews ||= isAfter(state.cursor, state.statusCursor);
 			await this.loadFailures(state);
-			const pages = new Set(this.page.tasks.visibleRows().map((index) => index - (index % TASKS_PAGE)));
-			for (const offset of state.isWork ? [...pages].slice(0, 2) : []) await this.loadTasks(state, offset);
+			const pages = new Set(tasks.map((task) => Math.trunc(state.rows.indexOf(task) / TASKS_PAGE)));
+			for (const page of state.isWork ? [...pages].slice(0, 2) : []) await this.loadTasks(state, page * TASKS_PAGE);
 		});
 	}
 }

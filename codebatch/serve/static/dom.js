@@ -1,6 +1,6 @@
 // Elements of the page. Every text becomes a text node, so no data can become markup.
 
-import { STATES, visible } from "./text.js";
+import { STATES, number, visible } from "./text.js";
 
 export const find = (id) => document.getElementById(id);
 
@@ -24,13 +24,14 @@ export const div = (kind, ...children) => element("div", { class: kind }, childr
 
 export const button = (label, click, attributes) => element("button", { click, ...attributes }, label);
 
+// The first of many elements, and the number of others.
+export const limited = (all, max, draw) => [...all.slice(0, max).map(draw), all.length > max ? span("quiet", `and ${number(all.length - max)} more`) : ""];
+
 export const taskLink = (id, open, prefix = "") => button(prefix + visible(id), () => open(id), { class: "link id" });
 
-export function table(kind, headings, rows) {
-	return element("table", { class: kind }, element("thead", null, element("tr", null, headings.map((name) => element("th", null, name)))), element("tbody", null, rows));
-}
+export const table = (headings, rows) => element("table", null, element("thead", null, element("tr", null, headings.map((name) => element("th", null, name)))), element("tbody", null, rows));
 
-export const cells = (...values) => values.map((value) => element("td", null, value));
+export const tableRow = (attributes, ...values) => element("tr", attributes, values.map((value) => element("td", null, value)));
 
 // Whether a part shows these values. It keeps them.
 export function isShown(part, ...values) {

@@ -1,6 +1,6 @@
 // The graph of dependencies: a drawing for small batches, otherwise one row per level.
 
-import { cells, command, element, find, isShown, shape, span, stateChip, table } from "./dom.js";
+import { command, find, isShown, shape, span, stateChip, table, tableRow } from "./dom.js";
 import { countStates } from "./tasks.js";
 import { STATES, codebatch, number, visible } from "./text.js";
 
@@ -21,7 +21,7 @@ export class Graph {
 		const columns = levels(rows);
 		const focused = document.activeElement.id;
 		this.node.replaceChildren(...(isSmall ? [this.drawing(columns)] : levelTable(rows, columns)));
-		if (focused) find(focused)?.focus();
+		find(focused)?.focus();
 	}
 
 	drawing(columns) {
@@ -71,12 +71,9 @@ function levels(rows) {
 }
 
 function levelTable(rows, columns) {
-	const chips = (column) => {
-		const counts = countStates(column);
-		return Object.keys(STATES).filter((state) => counts[state]).map((state) => [stateChip(state), ` ${number(counts[state])} `]);
-	};
+	const chips = (column) => countStates(column).map(([state, count]) => count > 0 && [stateChip(state), ` ${number(count)} `]);
 	return [
 		span("quiet", `A graph has up to ${NODES_MAX} tasks, this batch ${number(rows.length)}. For DOT: `), command(codebatch("work", "analyze", "--format", "dot")),
-		table("", ["Level", "Tasks", "States"], columns.slice(0, LEVELS_MAX).map((column, level) => element("tr", null, cells(`${level}`, number(column.length), chips(column))))),
+		table(["Level", "Tasks", "States"], columns.slice(0, LEVELS_MAX).map((column, level) => tableRow(null, `${level}`, number(column.length), chips(column)))),
 	];
 }

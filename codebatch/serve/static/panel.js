@@ -1,7 +1,7 @@
 // The panel of one task: its state, dependencies, question, attempts and log.
 
 import { questionParts } from "./attention.js";
-import { button, cells, closeButton, command, div, element, find, isShown, span, stateChip, table, taskLink } from "./dom.js";
+import { button, closeButton, command, div, element, find, isShown, limited, span, stateChip, table, tableRow, taskLink } from "./dom.js";
 import { LogView } from "./log.js";
 import { STATES, bytes, clock, codebatch, duration, failureReason, visible } from "./text.js";
 
@@ -20,7 +20,6 @@ export class Panel {
 		this.scroller = div("scroll", this.facts, this.question, this.attempts, this.logPart);
 		this.node.replaceChildren(element("header", null, this.chip, element("h2", { class: "id" }, visible(id)), closeButton(() => this.close())), this.scroller);
 		this.node.hidden = false;
-		document.body.classList.add("has-panel");
 		this.node.focus();
 		this.render();
 	}
@@ -30,8 +29,7 @@ export class Panel {
 		this.log?.close();
 		this.state = this.log = null;
 		this.node.hidden = true;
-		document.body.classList.remove("has-panel");
-		if (this.opener?.isConnected) this.opener.focus();
+		this.opener?.focus();
 	}
 
 	render() {
@@ -52,8 +50,7 @@ export class Panel {
 	}
 
 	links(ids) {
-		const links = ids.slice(0, LINKS_MAX).map((id) => [taskLink(id, this.actions.open, `${STATES[this.state.task(id).state]?.[0]} `), " "]);
-		return ids.length > LINKS_MAX ? [...links, `and ${ids.length - LINKS_MAX} more`] : links;
+		return limited(ids, LINKS_MAX, (id) => [taskLink(id, this.actions.open, `${STATES[this.state.task(id).state]?.[0]} `), " "]);
 	}
 
 	async load(state, task) {
@@ -69,10 +66,13 @@ export class Panel {
 	}
 
 	renderAttempts(attempts) {
-		const rows = attempts.map(({ round, reason, ...attempt }) => element("tr", { "data-round": round }, cells(
+		const { state } = this;
+		const hasCost = attempts.some(({ report }) => state.costText(report?.cost));
+		const rows = attempts.map(({ round, reason, report, ...attempt }) => tableRow({ "data-round": round },
 			button(`${round}`, () => this.showLog(round), { class: "link" }), attempt.began_ns && clock(attempt.began_ns / 1e6), duration(attempt.seconds),
-			attempt.memory_peak_bytes && bytes(attempt.memory_peak_bytes), attempt.ended + (reason ? `: ${failureReason(reason, attempt.exit_status)}` : ""))));
-		this.attempts.replaceChildren(rows.length ? table("", ["Attempt", "Started", "Time", "Memory", "Ended"], rows) : span("quiet", "Not started"));
+			attempt.memory_peak_bytes && bytes(attempt.memory_peak_bytes), ...(hasCost ? [state.costText(report?.cost)] : []),
+			attempt.ended + (reason ? `: ${failureReason(reason, attempt.exit_status)}` : "")));
+		this.attempts.replaceChildren(rows.length ? table(["Attempt", "Started", "Time", "Memory", ...(hasCost ? ["Cost"] : []), "Ended"], rows) : span("quiet", "Not started"));
 		const latest = attempts[0]?.round;
 		if (latest) this.showLog(latest === this.latest && this.round ? this.round : latest);
 		this.latest = latest;

@@ -1,6 +1,6 @@
 // The result of an analysis: findings that became worse since the base, and the report.
 
-import { cells, element, find, span, table } from "./dom.js";
+import { find, span, table, tableRow } from "./dom.js";
 import { plural, visible } from "./text.js";
 
 export class Result {
@@ -15,9 +15,9 @@ export class Result {
 		this.node.replaceChildren(span("quiet", "Comparing…"));
 		try {
 			const { base, count, regressions } = await this.api.batch(state.id, "/regressions");
-			const rows = regressions.map(({ severity, path, line, code, message }) => element("tr", null, cells(severity, span("id", visible(`${path}:${line}`)), visible(code), visible(message))));
+			const rows = regressions.map(({ severity, path, line, code, message }) => tableRow(null, severity, span("id", visible(`${path}:${line}`)), visible(code), visible(message)));
 			if (this.state !== state) return;
-			this.node.replaceChildren(base ? `${plural(count, "finding")} new or more severe since ${base}` : "No base to compare with", rows.length ? table("", ["Severity", "Place", "Rule", "Message"], rows) : "");
+			this.node.replaceChildren(base ? `${plural(count, "finding")} new or more severe since ${base}` : "No base to compare with", rows.length ? table(["Severity", "Place", "Rule", "Message"], rows) : "");
 		} catch (error) {
 			this.node.replaceChildren(span("error", error.message));
 		}

@@ -1,7 +1,7 @@
 // The state of one batch. Events change it.
 
 import { Spans } from "./spans.js";
-import { eventKind, failureReason, number } from "./text.js";
+import { eventKind, failureReason, number, visible } from "./text.js";
 
 // The task of a worker between two tasks.
 const IDLE = "-";
@@ -16,7 +16,7 @@ const TASK_CHANGES = {
 	QUEUED: () => ({ state: "READY" }),
 	STARTED: ({ at }) => ({ state: "RUNNING", began: Date.parse(at), output: 0 }),
 	ADOPTED: ({ since }) => ({ state: "RUNNING", began: Date.parse(since) }),
-	COMPLETED: ({ seconds, reason, exit_status: status }) => ({ state: "DONE", seconds, explanation: reason ? failureReason(reason, status) : "" }),
+	COMPLETED: ({ seconds, reason, exit_status: status }) => ({ state: "DONE", seconds, explanation: failureReason(reason, status) }),
 	RETRYING: (event) => failure(event, "WAITING", "; will be retried"),
 	FAILED: (event) => failure(event, "FAILED"),
 	BLOCKED: ({ question }) => ({ state: "BLOCKED", explanation: question.text.split("\n", 1)[0], question }),
@@ -67,8 +67,12 @@ export class BatchState {
 		return { planned: this.isWork ? this.total : this.status.planned, done, cached: this.cached ?? 0, failed, dropped: SKIPPED + CANCELLED, blocked };
 	}
 
+	costText(cost) {
+		return (cost ?? "") === "" ? "" : visible(`${number(cost)} ${this.status.cost_unit}`).trim();
+	}
+
 	task(id) {
-		if (!this.tasks.has(id)) this.tasks.set(id, { id, title: "", text: "", state: "PENDING", explanation: "", needs: [], after: [], round: 0, tryNumber: 0, triesMax: 1, cursor: ":0.0", question: null });
+		if (!this.tasks.has(id)) this.tasks.set(id, { id, title: "", text: "", state: "PENDING", explanation: "", needs: [], after: [], round: 0, tryNumber: 0, triesMax: 1, isStale: false, cursor: ":0.0", question: null });
 		return this.tasks.get(id);
 	}
 
@@ -79,7 +83,7 @@ export class BatchState {
 			Object.assign(task, { title, needs, after, triesMax: row.tries_max, text: `${id} ${title}`.toLowerCase() });
 			// A row can be older than an event.
 			if (isAfter(task.cursor, this.statusCursor)) return;
-			Object.assign(task, { state, explanation, round, tryNumber: row.try_number, result: row.result_text });
+			Object.assign(task, { state, explanation, round, tryNumber: row.try_number, result: row.result_text, cost: row.cost, isStale: false });
 			if (task.question?.digest !== question) task.question = question && { digest: question, text: row.question_text };
 		});
 	}
@@ -99,7 +103,7 @@ export class BatchState {
 			Object.assign(this, { cursor: event.cursor, counts: event.counts });
 			this.record(event);
 			if (event.task === undefined) this.applyToBatch(event);
-			else Object.assign(this.task(event.task), { cursor: event.cursor, round: event.round, tryNumber: event.try, explanation: "", question: null }, TASK_CHANGES[eventKind(event)]?.(event));
+			else Object.assign(this.task(event.task), { cursor: event.cursor, round: event.round, tryNumber: event.try, explanation: "", question: null, isStale: true }, TASK_CHANGES[eventKind(event)]?.(event));
 		}
 	}
 

@@ -21,10 +21,13 @@ export function renderSummary(state) {
 	renderClock(state, numbers);
 }
 
-function numberTexts({ isWork, status }, { planned, done, cached, failed, dropped, blocked }) {
+function numberTexts(state, { planned, done, cached, failed, dropped, blocked }) {
+	const { isWork, status } = state;
+	const cost = state.costText(status.cost);
 	return [
 		["", `${number(done)} of ${plural(planned, isWork ? "task" : "result")}`], failed && ["is-failed", `${number(failed)} failed`], blocked && ["is-question", plural(blocked, "question")],
 		dropped && ["", `${number(dropped)} skipped or cancelled`], cached && ["", `${percentage(cached, planned)} cached`], status.paused && ["is-question", "paused"],
+		cost && ["", `cost ${cost}`], status.costs_unknown && ["is-question", `cost unknown for ${plural(status.costs_unknown, "attempt")}`],
 		...[...(status.closed_pools ?? []), ...(status.caps ?? [])].map(({ text }) => ["is-question", text]),
 		status.not_responding_since && ["is-failed", `not responding since ${clock(status.not_responding_since)}`],
 		status.notifications?.failed_count && ["is-failed", `${plural(status.notifications.failed_count, "notification")} failed`],

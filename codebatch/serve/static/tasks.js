@@ -5,7 +5,7 @@ import { STATES, duration, number, percentage, visible } from "./text.js";
 
 const ROWS_MAX = 120;
 const ROW_HEIGHT = 28;
-const COLUMNS = { State: "", Task: "id", Title: "rare", Tries: "rare number", Time: "number", Details: "why" };
+const COLUMNS = { State: "", Task: "id", Title: "rare", Tries: "rare number", Time: "number", Details: "why", Cost: "number cost" };
 
 export class Tasks {
 	pool = [];
@@ -25,6 +25,7 @@ export class Tasks {
 			this.filter.value = "";
 			this.head[4].textContent = state.isWork ? "Time" : "Done";
 		}
+		this.node.classList.toggle("has-cost", state.costText(state.status.cost) !== "");
 		const words = this.filter.value.trim().toLowerCase();
 		this.rows = state.rows.filter((task) => task && (!this.wanted || task.state === this.wanted) && task.text.includes(words));
 		this.renderStates();
@@ -46,13 +47,13 @@ export class Tasks {
 		if (isShown(this, counts, this.wanted)) return;
 		const hasFocus = this.states.contains(document.activeElement);
 		const filter = (state, ...label) => button(label, () => this.show(this.wanted === state ? "" : state), { "aria-pressed": `${this.wanted === state}` });
-		const names = Object.keys(STATES).filter((state) => counts[state] || state === this.wanted);
-		this.states.replaceChildren(filter("", `all ${number(rows.length)}`), ...names.map((state) => filter(state, stateChip(state), ` ${number(counts[state] ?? 0)}`)));
+		this.states.replaceChildren(filter("", `all ${number(rows.length)}`), ...counts.filter(([state, count]) => count || state === this.wanted).map(([state, count]) => filter(state, stateChip(state), ` ${number(count)}`)));
 		if (hasFocus) this.states.querySelector("[aria-pressed=true]").focus();
 	}
 
-	visibleRows() {
-		return this.pool.filter(({ node }) => !node.hidden).map(({ task }) => this.state.rows.indexOf(task));
+	// The visible tasks, those that an event changed first.
+	visibleTasks() {
+		return this.pool.filter(({ node }) => !node.hidden).map(({ task }) => task).sort((a, b) => b.isStale - a.isStale);
 	}
 
 	renderRows() {
@@ -84,7 +85,7 @@ export class Tasks {
 		if (row.state !== task.state) cells[0].replaceChildren(stateChip(task.state));
 		Object.assign(row, { task, index, state: task.state });
 		const seconds = task.state === "RUNNING" && task.began ? Math.floor((Date.now() - task.began) / 1000) : task.seconds;
-		const texts = [task.id, task.title, task.tryNumber > 1 ? `${task.tryNumber} of ${task.triesMax}` : "", task.total ? percentage(task.done, task.total) : duration(seconds), task.explanation];
+		const texts = [task.id, task.title, task.tryNumber > 1 ? `${task.tryNumber} of ${task.triesMax}` : "", task.total ? percentage(task.done, task.total) : duration(seconds), task.explanation, this.state.costText(task.cost)];
 		texts.forEach((text, column) => setText(cells[column + 1], visible(text)));
 	}
 
@@ -102,8 +103,9 @@ export class Tasks {
 	}
 }
 
+// The number of tasks in each state.
 export function countStates(tasks) {
-	const counts = {};
-	for (const task of tasks) if (task) counts[task.state] = (counts[task.state] ?? 0) + 1;
-	return counts;
+	const counts = Object.fromEntries(Object.keys(STATES).map((state) => [state, 0]));
+	for (const task of tasks) if (task) counts[task.state] += 1;
+	return Object.entries(counts);
 }

@@ -1,12 +1,10 @@
 // Values as text. Control characters of data become visible escapes.
 
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
-const REASONS = {
-	timeout: "timed out", stall: "printed nothing for too long", memory: "used too much memory", check: "its check failed", start: "could not be started",
-	unneeded: "nothing to do", unchanged: "unchanged since its last success", when: "`when` did not end in time, or could not start",
-	interrupted: "interrupted: its worker or the machine died", limited: "rate limited", answer: "marked failed by user",
-};
 const UNITS = [["h", 3600], ["min", 60], ["s", 1]];
+
+// Texts of reasons, from the server.
+export const REASONS = {};
 
 // Glyph and word of each state, in the order of the filters.
 export const STATES = {
@@ -18,7 +16,8 @@ export const STATES = {
 export const visibleLines = (text) => text.replaceAll("\r\n", "\n").replace(HIDDEN, (character) => {
 	const code = character.codePointAt(0);
 	if (code === 0x1b) return "\\e";
-	return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+	const [letter, width] = code < 0x100 ? ["x", 2] : ["u", 4];
+	return `\\${letter}${code.toString(16).padStart(width, "0")}`;
 });
 
 export function visible(text, limit = 200) {
@@ -26,7 +25,7 @@ export function visible(text, limit = 200) {
 	return visibleLines(all.length > limit ? `${all.slice(0, limit)}…` : all);
 }
 
-export const number = (value) => Number(value).toLocaleString("en-US");
+export const number = (value) => Number(value).toLocaleString("en-US", { maximumFractionDigits: 6 });
 
 export const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -39,7 +38,7 @@ export function bytes(value) {
 }
 
 export function duration(seconds) {
-	if (seconds === null || seconds === undefined) return "";
+	if ((seconds ?? "") === "") return "";
 	return seconds < 60 ? `${seconds.toFixed(seconds < 10 ? 1 : 0)} s` : stopwatch(seconds);
 }
 
@@ -67,7 +66,8 @@ export function clock(at, timeStyle = "medium") {
 
 export function failureReason(reason, exitStatus) {
 	const ended = exitStatus < 0 ? `signal ${-exitStatus}` : `exit status ${exitStatus}`;
-	if (reason === "when" && exitStatus !== null) return exitStatus === 1 ? "nothing to do: `when` is not met" : `\`when\`: ${ended}`;
+	if (reason === "when" && exitStatus === 1) return "nothing to do: `when` is not met";
+	if (exitStatus !== null && ["check", "when"].includes(reason)) return `\`${reason}\`: ${ended}`;
 	return reason === "exit" || reason === "signal" ? ended : REASONS[reason] ?? visible(reason);
 }
 

@@ -21,8 +21,7 @@ export class Workers {
 
 	makeRow() {
 		const parts = ["quiet", "id", "what", "quiet what", "number quiet what", "number seconds"].map((kind) => span(kind));
-		const row = { parts, node: button("", () => this.open(row.task), { class: "worker" }) };
-		row.node.append(...parts);
+		const row = { parts, node: button(parts, () => this.open(row.task), { class: "worker" }) };
 		find("workers").append(row.node);
 		return row;
 	}

@@ -29,7 +29,7 @@ from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.questions import OpenQuestion, open_questions
 from codebatch.work.limit_texts import cap_text, clock_time, closed_pool_text, closed_pool_texts, pools_closed_now
 
-_FAILURE_REASON_TEXTS = {
+FAILURE_REASON_TEXTS = {
     "timeout": "timed out",
     "stall": "printed nothing for too long",
     "memory": "used too much memory",
@@ -38,10 +38,12 @@ _FAILURE_REASON_TEXTS = {
     "conflict": "the changes of tasks that it needs conflict",
     "interrupted": "interrupted: its worker or the machine died",
     "limited": "rate limited",
+    "answer": "marked failed by user",
     "unneeded": "nothing to do",
     "unchanged": "unchanged since its last success",
     "when": "`when` did not end in time, or could not start",
 }
+"""The text of each reason for the end of an attempt, except `exit` and `signal`, whose text is the exit status."""
 _STOP_CAUSE_TEXTS = {
     "signal": "{}",
     "timeout": "the batch reached its time limit",
@@ -333,7 +335,8 @@ def iter_task_explanations(
             yield status, cap_text(status.cap, work.limits_or_none.cost_unit)
         else:
             why_held = _reason_to_hold(work_batch)
-            restart = "it is restarted" if work_batch.standing.coordinator is not None else "`resume` restarts it"
+            is_restarted = status.state is CommandState.READY and work_batch.standing.coordinator is not None
+            restart = "it is restarted" if is_restarted else "`resume` restarts it"
             why = _explanation(status, waits, open_by_task.get(status.id), restart, why_held)
             newer = f"needs {status.newer_need}, which ran again since" if status.newer_need is not None else ""
             lost = unrecorded_work_text(status.unrecorded, unrecorded.get(status.id, ())) if status.unrecorded else ""
@@ -365,8 +368,7 @@ def _explanation(
 ) -> str:
     match command.state:
         case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
-            stopped = f"stopped{attempt_stop_text(command.last_stop.cause, command.last_stop.detail)}"
-            return f"{stopped}; {restart if command.state is CommandState.READY else '`resume` restarts it'}"
+            return f"stopped{attempt_stop_text(command.last_stop.cause, command.last_stop.detail)}; {restart}"
         case CommandState.FAILED:
             return failure_reason_text(command.reason, command.exit_status)
         case CommandState.SKIPPED:
@@ -383,10 +385,8 @@ def _explanation(
         case CommandState.PENDING if waits:
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
-        case CommandState.PENDING if command.round > command.ended:
-            return f"{_FAILURE_REASON_TEXTS['interrupted']}; `resume` restarts it"
-        case CommandState.READY if command.round > command.ended:
-            return f"{_FAILURE_REASON_TEXTS['interrupted']}; {restart}"
+        case CommandState.PENDING | CommandState.READY if command.round > command.ended:
+            return f"{FAILURE_REASON_TEXTS['interrupted']}; {restart}"
         case CommandState.PENDING:
             return f"no new tasks are started: {why_held}"
         case _:
@@ -407,7 +407,7 @@ def failure_reason_text(reason: str | None, exit_status: int | None) -> str:
         return _exit_status_text(exit_status)
     if reason in ("check", "when") and exit_status is not None:
         return f"`{reason}`: {_exit_status_text(exit_status)}"
-    return _FAILURE_REASON_TEXTS.get(reason or "", "")
+    return FAILURE_REASON_TEXTS.get(reason or "", "")
 
 
 def _exit_status_text(status: int | None) -> str:
