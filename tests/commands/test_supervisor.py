@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -187,6 +188,33 @@ def test_stop_request_ends_only_the_attempt_that_it_names(
             place.requests.append(body, by="test", at_ns=0)
         assert coordinator.wait_end() == 0
     assert [outcome.type for outcome in place.outcomes()] == ([] if is_stopped else ["cancelled"])
+
+
+@pytest.mark.parametrize(("why", "outcomes"), [("cancelled", ["cancelled"]), ("stopped", [])])
+@pytest.mark.parametrize("run", ["echo began", "truncate --size 1T large"])
+def test_request_ends_an_attempt_whose_inputs_are_read(
+    tmp_path: Path, why: Literal["cancelled", "stopped"], outcomes: list[str], run: str
+) -> None:
+    """Before the command, or after it. A sparse file, which takes minutes to read, stands for large inputs."""
+    is_after = run.startswith("truncate")
+    place = make_place(tmp_path, command(run, skip_if_unchanged=True, inputs=("large",)))
+    large = place.root / "large"
+    large.touch()
+    os.truncate(large, 1 if is_after else 1 << 40)
+    with coordinating(place) as coordinator:
+        path = place.batch.root / layout.HOLDERS / layout.cell_name(coordinator.worker.holder)
+        coordinator.assign()
+        wait_until(lambda: large.stat().st_size > 1 and _has_log(place, 0, 1))
+        cell = ProgressCell(place.batch.files, path, create=False)
+        wait_until(lambda: cell.read_child() is None)
+        coordinator.worker.send(Terminate(why=why))
+        if is_after or outcomes:
+            coordinator.result()
+        else:
+            coordinator.wait_end()
+        cell.close()
+    assert [outcome.type for outcome in place.outcomes()] == (["result"] if is_after else outcomes)
+    assert b"began" not in place.log()
 
 
 def test_worker_starts_nothing_after_another_coordinator_arrived(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from codebatch.model.digest import digest_bytes
 from codebatch.model.outcome import OutcomeType
 from codebatch.model.work.trees import TreeInput
-from codebatch.protocol.messages import Assign, AttemptInput, Terminate
+from codebatch.protocol.messages import Assign, AttemptInput
 from codebatch.store import layout
 from codebatch.store.batches.store_directory import open_store
 from codebatch.store.objects.pack_writer import PackWriter
@@ -171,17 +171,16 @@ def test_contents_that_garbage_collection_removed_are_stored_again(tmp_path: Pat
     assert place.read(digest_bytes(b"b\n")) == b"b\n"
 
 
-@pytest.mark.parametrize(("why", "type_"), [("cancelled", "cancelled"), ("stopped", None)])
+@pytest.mark.parametrize("type_", ["cancelled", None])
 @KINDS
-def test_request_ends_the_making_of_a_tree(tmp_path: Path, kind: Kind, why: str, type_: OutcomeType | None) -> None:
+def test_request_ends_the_making_of_a_tree(tmp_path: Path, kind: Kind, type_: OutcomeType | None) -> None:
     place = make_tree_place(tmp_path, isolated("true", kind=kind))
     maker = make_maker(place)
     log = AttemptLogWriter(
         RealFiles(), f"{tmp_path}/log", tmp_path, 1 << 20, masker=SecretMasker(), end_bytes=EVIDENCE_BYTES_MAX
     )
     assign = Assign(unit=place.place.unit(0), epoch=1, brief=AttemptInput(tree=TreeInput()))
-    request = Terminate(why="cancelled" if why == "cancelled" else "stopped")
-    result = make_tree_or_result(maker, kind, assign, "a", log, lambda: request)
+    result = make_tree_or_result(maker, kind, assign, "a", log, lambda: AttemptResult(type=type_))
     maker.remove_ended()
     assert isinstance(result, AttemptResult), "the command would start"
     assert result.type == type_

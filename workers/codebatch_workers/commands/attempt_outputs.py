@@ -60,8 +60,12 @@ class AttemptOutputs:
         log: AttemptLogWriter,
         environment: Mapping[str, str],
         masker: SecretMasker,
+        early_result: Callable[[], AttemptResult | None],
     ) -> None:
-        """`root` is the root of the batch. `environment` is the caller's."""
+        """`root` is the root of the batch. `environment` is the caller's.
+
+        If `early_result` returns a result, a request ends the attempt, and its inputs are not read to the end.
+        """
         self._command = command
         self._root = root
         self._objects = objects
@@ -69,6 +73,7 @@ class AttemptOutputs:
         self._log = log
         self._environment = environment
         self._masker = masker
+        self._early_result = early_result
         self._inputs: CommandInputs | None = None
 
     def reuse_success(self) -> AttemptResult | None:
@@ -80,22 +85,21 @@ class AttemptOutputs:
             return None
         try:
             self._inputs = self._read_inputs()
-        except InputsUnknown as error:
-            self._log.report(f"not skipped: {error}")
-            return None
-        success, digest = self._brief.success, inputs_digest(self._inputs)
-        if success is None or success.inputs != digest:
-            return None
-        try:
+            success, digest = self._brief.success, inputs_digest(self._inputs)
+            if success is None or success.inputs != digest:
+                return None
             changed = restore_outputs(self._objects, success.outputs, self._root) if success.outputs else ""
             if changed:
                 self._log.report(f"not skipped: its output {changed} has changed since its last success")
                 return None
             if self._read_inputs() != self._inputs:
                 return None  # A restored file, or another process, has changed an input.
-        except (OSError, CodebatchError, InputsUnknown) as error:
+        except InputsUnknown as error:
+            self._log.report(f"not skipped: {error}")
+            return None
+        except (OSError, CodebatchError) as error:
             reason = first_unreadable(error) if isinstance(error, OSError) else str(error)
-            self._log.report(f"not skipped: the outputs of batch {success.batch} cannot be restored: {reason}")
+            self._log.report(f"not skipped: the outputs of its last success cannot be restored: {reason}")
             return None
         self._log.write_note(f"not run: nothing has changed since its success in batch {success.batch}")
         return AttemptResult(type="result", reason="unchanged", outputs=success.outputs, inputs=digest)
@@ -133,11 +137,12 @@ class AttemptOutputs:
             return Digest("")
         try:
             changed = first_difference(self._inputs, self._read_inputs())
+            why = f"its inputs changed while it ran: {changed}" if changed else ""
         except InputsUnknown as error:
-            changed = str(error)
-        if not changed:
+            why = str(error)
+        if not why:
             return inputs_digest(self._inputs)
-        self._log.report(f"the next run cannot skip it: its inputs changed while it ran: {changed}")
+        self._log.report(f"the next run cannot skip it: {why}")
         return Digest("")
 
     def _read_inputs(self) -> CommandInputs:
@@ -150,7 +155,9 @@ class AttemptOutputs:
             }
         except ProcessNotStarted as error:
             raise InputsUnknown(str(error)) from error
-        return read_inputs(self._command, self._root, variables, self._brief.outputs)
+        return read_inputs(
+            self._command, self._root, variables, self._brief.outputs, lambda: self._early_result() is None
+        )
 
 
 def _fail(result: AttemptResult, *, is_final: bool) -> AttemptResult:

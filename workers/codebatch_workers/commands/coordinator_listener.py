@@ -34,6 +34,7 @@ class CoordinatorListener:
         self._requests_seen = self._round = self._epoch = 0
         self._task = CommandId("")
         self._polled_ns = 0
+        self._early_request: Terminate | None = None
         self.is_alone = False
         self.is_queue_recalled = False
         self.may_proceed = False
@@ -59,6 +60,7 @@ class CoordinatorListener:
         """
         self._requests_seen, self._task, self._round, self._epoch = assigned, task, round_, epoch
         self.may_proceed = False
+        self._early_request = None
         if self._batch.files.stat(self._next_lead) is not None:
             self.is_alone = True
         return self._read_messages() or self._read_requests()
@@ -76,6 +78,11 @@ class CoordinatorListener:
             except StoreError:
                 return None
         return request
+
+    def poll_early(self, now_ns: int) -> Terminate | None:
+        """Like `poll`, but return the same request again at each further call, while no command of the attempt runs."""
+        self._early_request = self._early_request or self.poll(now_ns)
+        return self._early_request
 
     def _read_messages(self) -> Terminate | None:
         try:

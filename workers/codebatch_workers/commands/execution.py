@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from codebatch.model.work.command import Command
-from codebatch.protocol.messages import AttemptInput
+from codebatch.protocol.messages import Assign
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.system.files.files import StoreFiles
 from codebatch.system.processes.command_processes import CommandStarter, ProcessNotStarted, ProcessStart
@@ -50,17 +50,18 @@ def make_outputs(
     command: Command,
     root: Path,
     objects: ObjectStore,
-    brief: AttemptInput,
+    assign: Assign,
     log: AttemptLogWriter,
     environment: Mapping[str, str],
     masker: SecretMasker,
+    run: PrefetchedRun,
 ) -> AttemptOutputs | None:
     """Return the outputs of an attempt, or None if its command has none and is never skipped."""
     if not (command.outputs or command.skip_if_unchanged):
         return None
     from codebatch_workers.commands.attempt_outputs import AttemptOutputs  # Few batches have outputs.
 
-    return AttemptOutputs(command, root, objects, brief, log, environment, masker)
+    return AttemptOutputs(command, root, objects, assign.brief, log, environment, masker, run.early_result)
 
 
 class AttemptExecution:

@@ -98,6 +98,12 @@ class PrefetchedRun:
         self._finished.append(_FinishedAttempt(assign, result, questions))
         self._seconds += result.seconds
 
+    def early_result(self) -> AttemptResult | None:
+        """Return the result of an attempt that a request ends while its command does not run, or None."""
+        self.do_if_due(self._now_ns())
+        request = self._listener.poll_early(self._now_ns())
+        return None if request is None else AttemptResult(type="cancelled" if request.why == "cancelled" else None)
+
     def do_if_due(self, now_ns: int) -> None:
         """If the report is due, send it although a command is running. If the commit fails, try again every second.
 

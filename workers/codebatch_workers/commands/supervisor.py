@@ -28,7 +28,7 @@ from codebatch.model.work.command import Command, Isolation, decode_command
 from codebatch.model.work.request import Reload, Set, added_commands, reloaded_command, set_timeout
 from codebatch.model.work.work_batch import ADDED_SHARD
 from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerLaunch, attempt_mark
-from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop, Terminate
+from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop
 from codebatch.store import layout
 from codebatch.store.batches import journal
 from codebatch.store.batches.batch_directory import load_batch_snapshot, open_batch
@@ -263,7 +263,7 @@ class Supervisor:
     ) -> AttemptResult:
         unit = assign.unit
         self._record_step(unit, PHASE_COMMAND)
-        outputs = make_outputs(command, self._root, self._objects, assign.brief, log, self._environment, masker)
+        outputs = make_outputs(command, self._root, self._objects, assign, log, self._environment, masker, self._run)
         if outputs is not None and (reused := outputs.reuse_success()) is not None:
             return reused
         try:
@@ -271,6 +271,8 @@ class Supervisor:
         except (ProcessNotStarted, StoreUnwritable) as error:
             log.write_note(f"not started: {error}")
             return AttemptResult(type="failed", reason="start")
+        if (ended := self._run.early_result()) is not None:
+            return ended
         tree = None if command.isolation is UNSET else self._make_tree(command.isolation, command, assign, log)
         if isinstance(tree, AttemptResult):
             return tree
@@ -294,7 +296,7 @@ class Supervisor:
                 log.report(f"the value of {name} has fewer than {SECRET_CHARACTERS_MIN} characters and is not masked")
             return start
 
-        execution = AttemptExecution(
+        result = AttemptExecution(
             command,
             materials,
             log,
@@ -310,8 +312,7 @@ class Supervisor:
             now_ns=self._now_ns,
             is_first_try=not assign.brief.tried,
             finish=(lambda result: result) if outputs is None else lambda result: outputs.finish(result, root),
-        )
-        result = execution.run()
+        ).run()
         if result.orphaned_processes:
             orphans = tuple(map(masker.mask_text, result.orphaned_processes))
             result = msgspec.structs.replace(result, orphaned_processes=orphans)
@@ -333,12 +334,7 @@ class Supervisor:
                 log.write_note("not started: this batch was made without settings of trees")
                 return AttemptResult(type="failed", reason="start")
             self._trees = TreeMaker(self._store, self._batch.id, self._root, settings, self._objects)
-
-        def poll() -> Terminate | None:
-            self._run.do_if_due(self._now_ns())
-            return self._listener.poll(self._now_ns())
-
-        return make_tree_or_result(self._trees, isolation, assign, command.id, log, poll)
+        return make_tree_or_result(self._trees, isolation, assign, command.id, log, self._run.early_result)
 
     def _finish_attempt(
         self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: AttemptQuestions

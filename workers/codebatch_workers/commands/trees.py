@@ -24,7 +24,7 @@ from codebatch.model.gitignore import PatternList
 from codebatch.model.text.quantities import human_bytes
 from codebatch.model.work.command import Isolation
 from codebatch.model.work.trees import NeededChanges, TreeInput, TreeSettings
-from codebatch.protocol.messages import Assign, Terminate
+from codebatch.protocol.messages import Assign
 from codebatch.snapshotting.tree_contents import TreeContents, decode_contents, read_tree, store_missing_contents
 from codebatch.snapshotting.walk import ignore_files_above, ignored_by, work_tree_around
 from codebatch.store.batches.store_directory import StoreDir
@@ -303,30 +303,25 @@ def make_tree_or_result(
     assign: Assign,
     task: str,
     log: AttemptLogWriter,
-    poll: Callable[[], Terminate | None],
+    early_result: Callable[[], AttemptResult | None],
 ) -> AttemptTree | AttemptResult:
     """Make the tree of an attempt. If this is not possible, return the result of the attempt, which is over.
 
-    `poll` returns a request to end the attempt, or None.
+    `early_result` returns the result if a request ends the attempt, or None.
     """
-    request: Terminate | None = None
-
-    def may_continue() -> bool:
-        nonlocal request
-        request = request or poll()
-        return request is None
-
     try:
         given = assign.brief.tree or TreeInput()
-        tree = maker.make(isolation, task, assign.unit.round, given, log.report, may_continue)
-        if may_continue():
+        tree = maker.make(isolation, task, assign.unit.round, given, log.report, lambda: early_result() is None)
+        if early_result() is None:
             return tree
         maker.end(tree, AttemptResult(type=None))
     except NeededChangesConflict as error:
         log.write_note(f"not started: {error}")
         return AttemptResult(type="failed", reason="conflict", is_final=True)
     except TreeNotMade as error:
-        if request is None:
+        if early_result() is None:
             log.write_note(f"not started: its tree cannot be made: {error}")
             return AttemptResult(type="failed", reason="start", is_final=error.is_final)
-    return AttemptResult(type="cancelled" if request is not None and request.why == "cancelled" else None)
+    ended = early_result()
+    assert ended is not None, "otherwise there is a tree or an error"
+    return ended

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -33,11 +33,15 @@ class InputsUnknown(Exception):
 
 
 def read_inputs(
-    command: Command, root: Path, variables: Mapping[str, str], outputs: Mapping[str, Digest]
+    command: Command,
+    root: Path,
+    variables: Mapping[str, str],
+    outputs: Mapping[str, Digest],
+    may_continue: Callable[[], bool],
 ) -> CommandInputs:
     """Return the inputs of a command. `variables` are those of the task list. `outputs` are those of needed tasks.
 
-    Raises InputsUnknown.
+    Raises InputsUnknown, also if `may_continue` returns False.
     """
     definition = encode_command(msgspec.structs.replace(command, timeout_seconds=None))
     inputs: CommandInputs = {"its definition": digest_bytes(definition)}
@@ -59,13 +63,15 @@ def read_inputs(
                 raise InputsUnknown(f"more than {INPUT_FILES_MAX:,} files match its inputs")
             for path, status in found.items():
                 name = f"file {path.decode()}" if is_utf8(path) else f"file {display_path(path)} ({path.hex()})"
-                inputs[name] = _read_file(directories, path, status.mode, os.fsencode(root))
+                inputs[name] = _read_file(directories, path, status.mode, os.fsencode(root), may_continue)
     except OSError as error:
         raise InputsUnknown(f"its inputs cannot be read: {first_unreadable(error)}") from error
     return inputs
 
 
-def _read_file(directories: DirectoryDescriptors, path: bytes, mode: int, root: bytes) -> Digest:
+def _read_file(
+    directories: DirectoryDescriptors, path: bytes, mode: int, root: bytes, may_continue: Callable[[], bool]
+) -> Digest:
     """Return the digest of a file, with its permission to be executed and, if it is a link, its target."""
     directory, _, name = path.rpartition(b"/")
     parent = directories.open_directory(directory)
@@ -87,6 +93,8 @@ def _read_file(directories: DirectoryDescriptors, path: bytes, mode: int, root: 
         hasher = hashlib.sha256(b"%b\0%d\0" % (target, status.st_mode & stat.S_IXUSR))
         while data := file.read(_CHUNK_BYTES):
             hasher.update(data)
+            if not may_continue():
+                raise InputsUnknown("its inputs were not read to the end, because it is to end")
     return Digest(hasher.hexdigest())
 
 
