@@ -21,7 +21,7 @@ from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 from codebatch.work.control.batch_selection import list_directory_text, select_batch, select_live_batch
 from tests.cli.work.test_work import line, make_list
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, write
 from tests.support.git_repositories import git
 
 __all__ = ["line"]
@@ -136,6 +136,33 @@ def test_latest_batch_of_the_list_here_is_meant_if_none_runs_here(project: Proje
     project.run("web")
     assert project.select("api", lambda store: select_live_batch(store, None, else_latest=True)) == "api"
     assert project.select("docs", lambda store: select_live_batch(store, None, else_latest=True)) is InvalidInput
+
+
+@pytest.mark.parametrize("running", [[], ["web"]])
+def test_error_without_a_running_batch_names_the_latest_one(project: Project, running: list[str]) -> None:
+    for directory in ("api", ".", "web", "api"):
+        project.make(directory, directory)
+    for directory in running:
+        project.run(directory)
+    api = project.batches["api"].id
+    with pytest.raises(UnknownId) as raised:
+        select_live_batch(open_store(project=project.root / "api/src"), None)
+    assert f"--batch {api}" in (raised.value.hint or "")
+    assert project.select("api", lambda store: select_live_batch(store, "latest")) == "api"
+    assert project.select("docs", lambda store: select_live_batch(store, "latest")) == "."
+
+
+def test_latest_batch_of_a_list_is_no_analysis(line: CommandLine) -> None:
+    """Each command that needs a running batch is refused with a hint. The option in this hint lets it work."""
+    make_list(line, {"one": 'run = "true"'})
+    write(line.directory / "a.py", "x = 1\n")
+    line("work", "run")
+    line("run")
+    for words in (("set", "max-parallel=2"), ("add", "--task", "b=true"), ("pause",), ("unpause",), ("skip", "b")):
+        option = line("work", *words, "--json", status=2).error["hint"].partition("add ")[2].split()
+        assert option[0] == "--batch"
+        line("work", *words, *option)
+        line("work", *words, "--batch", "latest")
 
 
 def test_errors_name_the_batch_and_its_directory(project: Project) -> None:

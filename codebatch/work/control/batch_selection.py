@@ -83,11 +83,13 @@ def select_live_batch(
     """Return the named batch, or the only running batch of a kind that belongs to the current directory.
 
     If no batch is running and `else_latest` is set, return the latest one, as `select_batch` for a change. Raises the
-    errors of `resolve_batch`, AmbiguousId if several batches are running, and UnknownId if none is.
+    errors of `select_batch`, AmbiguousId if several batches are running, and UnknownId if none is.
     """
     if reference is not None:
-        return resolve_batch(store, reference, note, kind="any")
-    live = [batch for batch in iter_project_batches(store, note, kind=kind) if has_live_holder(batch)]
+        is_id = latest_offset(reference) is None
+        return select_batch(store, reference, note, kind="any" if is_id else kind, is_change=True)
+    batches = list(iter_project_batches(store, note, kind=kind))
+    live = [batch for batch in batches if has_live_holder(batch)]
     start = _start_directory(store)
     chosen = live if start is None else _of_current_directory(start, live)
     if start is not None and chosen and all(_list_place(batch, start).kind == "elsewhere" for batch in chosen):
@@ -102,14 +104,17 @@ def select_live_batch(
             f"{len(chosen)}{of_commands} batches of this project are running: {_batches_text(store, chosen)}",
             hint=f"give one with --batch; see: codebatch batch list{option} --active",
         )
+    latest = select_latest(store, batches)
+    hints = [] if latest is None or latest in live else [f"the latest batch is not running: add --batch {latest.id}"]
     if live:
-        hint = f"running in other directories of the project: {_batches_text(store, live)}; give one with --batch"
-        raise UnknownId("no batch of a task list in this directory is running", hint=hint)
-    elsewhere = [batch for batch in iter_batches(store, kind=kind) if has_live_holder(batch)]
-    hint = f"give one with --batch; see: codebatch batch list{option} --active"
-    if elsewhere:
+        hints.append(
+            f"running in other directories of the project: {_batches_text(store, live)}; give one with --batch"
+        )
+        raise UnknownId("no batch of a task list in this directory is running", hint="; ".join(hints))
+    if elsewhere := [batch for batch in iter_batches(store, kind=kind) if has_live_holder(batch)]:
         texts = [f"{batch.id} ({display_path(batch.about.project_root)})" for batch in elsewhere[:_BATCHES_NAMED_MAX]]
-        hint = f"running in other projects: {', '.join(texts)}; give one with --batch"
+        hints.append(f"running in other projects: {', '.join(texts)}; give one with --batch")
+    hint = "; ".join(hints) or f"see: codebatch batch list{option}"
     raise UnknownId(f"no{of_commands} batch of this project is running", hint=hint)
 
 
