@@ -135,8 +135,8 @@ def apply(
     Changes that a gate refuses are left out, unless --refused is given. If a task has a command `verify`, it is run
     first, in a copy of the analysed files with the changes.
 
-    Exit status 1 if gates refuse all changes. Exit status 3 if a file was refused, or if work of a task is not recorded
-    in its changes.
+    Exit status 1 if gates refuse all changes. Exit status 3 if a file was refused, if --reverse leaves out a change, or
+    if work of a task is not recorded in its changes.
     """
     branch_options = make_branch_options(branch, commit_per, message, is_reversed=is_reversed)
     question = open_changed_batch(context, batch_reference, is_change=True)
@@ -173,7 +173,7 @@ def apply(
         if not is_reversed:
             context.note(f"to undo this: {_undo_command(question.batch.id, options)}")
     is_lost = not is_reversed and report_lost(context, question, answer.unrecorded, tasks)
-    if is_lost or answer.refused:
+    if is_lost or answer.refused or (is_reversed and gated):
         return BatchIncomplete.exit_status
     return 1 if gated and gated == len(applied.outcomes) else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -93,7 +94,10 @@ def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable
     Raises InvalidInput if several tasks of a task list change a file, and the errors of `choose_changes`,
     `leave_out_refused` and `apply_writes`.
     """
-    chosen = leave_out_refused(question, choose_changes(question, options), options)
+    selected = choose_changes(question, options)
+    chosen = leave_out_refused(question, selected, options)
+    if options.is_reversed and chosen.gated:
+        chosen = _include_undoable(question, selected, chosen)
     changes, root = chosen.changes, chosen.root
     writes = plan_writes(changes.composed(), is_reversed=options.is_reversed)
     if writes and not options.is_dry:
@@ -110,7 +114,9 @@ def apply_changes(question: BatchQuery, options: ApplyOptions, on_root: Callable
     )
     if not options.is_dry:
         record_application(question, changes, outcomes, root=root, is_reversed=options.is_reversed)
-    outcomes = [*outcomes, *_gated_outcomes(chosen.gated, is_reversed=options.is_reversed)]
+    undone = {outcome.write.path for outcome in outcomes if options.is_reversed and outcome.state != "refused"}
+    gated = [each for each in chosen.gated if each.change.path not in undone]
+    outcomes = [*outcomes, *_gated_outcomes(gated, is_reversed=options.is_reversed)]
     outcomes.sort(key=lambda outcome: (outcome.write.path, outcome.write.task))
     return AppliedChanges(root=root, outcomes=tuple(outcomes), lost=tuple(changes.lost))
 
@@ -156,6 +162,25 @@ def leave_out_refused(question: BatchQuery, chosen: ChosenChanges, options: Appl
         changes=msgspec.structs.replace(changes, tasks=tasks),
         gated=tuple(change for change in proposed if change.refusal is not None),
     )
+
+
+def _include_undoable(question: BatchQuery, selected: ChosenChanges, chosen: ChosenChanges) -> ChosenChanges:
+    """Return chosen changes and those refused ones that can be undone: old content passes all gates.
+
+    A refused change stays left out if several tasks change its file, or if this file has neither content.
+    """
+    counts = Counter(each.change.path for each in selected.changes.proposed())
+    writes = plan_writes([each for each in chosen.gated if counts[each.change.path] == 1], is_reversed=True)
+    hidden, contents = (
+        read_hidden_files(chosen.root, "", writes, question.note),
+        StoredContents(question.store.objects()),
+    )
+    checked = apply_writes(RealTreeCalls(), chosen.root, writes, contents, hidden, is_dry=True, is_partial=True)
+    undoable = {outcome.write.path for outcome in checked if outcome.state != "refused"}
+    gated = tuple(each for each in chosen.gated if each.change.path not in undoable)
+    left_out = {(each.task, each.change.path) for each in gated}
+    changes = selected.changes.only(lambda each: (each.task, each.change.path) not in left_out)
+    return msgspec.structs.replace(chosen, changes=changes, gated=gated)
 
 
 def _gated_outcomes(refused: Sequence[ProposedChange], *, is_reversed: bool) -> Iterator[FileOutcome]:

@@ -70,8 +70,35 @@ def test_apply_leaves_refused_changes_out_unless_they_are_requested(project: Com
     assert answer["files"][1]["reason"] == "refused by parse: 1 syntax error more"
     assert project("apply", "--refused").lines == ["written  b.py", "1 file written, 2 already applied"]
     assert contents(tmp_path)["b.py"] == b"2\n"
-    assert project("apply", "--reverse").lines[-1] == "2 files written, 1 left out by gates"
-    assert contents(tmp_path) == {"a.py": b"one\n", "b.py": b"2\n", "c.py": b"three\n"}
+
+
+def test_undoing_is_not_held_back_by_gates(project: CommandLine, tmp_path: Path) -> None:
+    project("apply", "--refused")
+    assert project("apply", "--reverse", "--dry-run").lines[-1] == "3 files can be written"
+    assert project("apply", "--reverse").lines[-1] == "3 files written"
+    assert contents(tmp_path) == {name.decode(): content for name, content in FILES.items()}
+    project("apply")
+    assert project("apply", "--reverse").lines[-1] == "2 files written, 1 already undone"
+
+
+def test_exit_status_says_that_a_refused_change_may_not_be_undone(project: CommandLine, tmp_path: Path) -> None:
+    """Its file was edited. Whether it was applied before is unknown."""
+    project("apply")
+    (tmp_path / "b.py").write_bytes(b"edited\n")
+    assert project("apply", "--reverse", status=3).lines[-1] == "2 files written, 1 left out by gates"
+    assert contents(tmp_path) == {"a.py": b"one\n", "b.py": b"edited\n", "c.py": b"three\n"}
+
+
+def test_undone_change_of_another_task_restores_the_file(tmp_path: Path) -> None:
+    edits: Edits = {"parse": {b"b.py": b"2\n"}, "lint": {b"b.py": b"3\n", b"c.py": b"3\n"}}
+    refusals = {b"b.py": ChangeRefusal(gate="parse", evidence="1 syntax error more")}
+    make_changed_batch(tmp_path / ".codebatch", tmp_path, FILES, edits, refused=refusals)
+    codebatch = CommandLine(tmp_path)
+    codebatch("apply")
+    assert codebatch("apply", "--reverse", status=3).lines[-1] == "1 file written, 2 left out by gates"
+    codebatch("apply", "lint", "--refused")
+    assert codebatch("apply", "--reverse", "lint").lines[-1] == "2 files written"
+    assert contents(tmp_path) == {name.decode(): content for name, content in FILES.items()}
 
 
 def test_dry_run_and_refused_files_do_not_mix_with_gates(project: CommandLine, tmp_path: Path) -> None:

@@ -62,6 +62,9 @@ def test_syntax_error_of_a_task_is_refused_with_the_reason(tmp_path: Path) -> No
     assert codebatch("apply", "bad", "--no-commands", status=1).lines[-1] == "0 files written, 1 left out by gates"
     codebatch("apply", "bad", "--refused")
     assert contents(tmp_path) == {"a.py": BROKEN, "b.py": b"B\n"}
+    assert codebatch("apply", "--reverse").lines[-1] == "2 files written"
+    assert contents(tmp_path) == {"a.py": b"a\n", "b.py": b"b\n"}
+    assert ApplicationStore(made.batch.files, made.batch.root).read_applied() == set()
 
 
 @pytest.mark.parametrize(
