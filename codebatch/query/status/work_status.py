@@ -208,10 +208,13 @@ def _read_status(
     ClockWatch(conductor, wall_ns)
     items = {id_: item for item, id_ in enumerate(commands)}
     states = conductor.states()
+    state = conductor.batch_state(states)
+    if state is BatchState.PARTIAL and coordinator is not None and CommandState.BLOCKED in states:
+        state = BatchState.RUNNING  # Its coordinator waits for an answer.
     reruns = None if work.trees is UNSET else RerunNeeds(store, batch, conductor, attempts.places)
     holders = {item: leased.leases[item].holder for item in conductor.running_items}
     return WorkBatchStatus(
-        state=conductor.batch_state(states),
+        state=state,
         work=work,
         commands=tuple(
             _command_status(conductor, states[item], attempts, item, holders.get(item), reruns)

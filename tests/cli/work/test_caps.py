@@ -77,11 +77,26 @@ def test_met_cap_asks_once_for_each_value(line: CommandLine) -> None:
 
 def test_batch_that_waits_for_answers_continues_after_the_answer_to_a_cap(line: CommandLine) -> None:
     make_list(line, {"paid": PAID}, 'cost_max = 1\non_cap = "ask"\non_blocked = "wait"\nmax_parallel = 1')
-    line("work", "run", "--detach")
+    process = line.start("work", "run")
+    wait_until((line.directory / "calls").exists, "the first task starts")
     wait_until(lambda: bool(line("work", "questions", "--json").json), "the cap asks")
+    assert status(line)["status"] == "RUNNING"
     line("work", "answer", "paid/3", "9")
-    wait_until(lambda: status(line)["status"] == "COMPLETED", "the batch ends")
-    assert count(line, "calls") == 4
+    notes = line.finish(process).notes
+    assert notes.count("waits for an answer") == notes.count("paid/3 waits for an answer") == 1
+    assert (status(line)["status"], count(line, "calls")) == ("COMPLETED", 4)
+
+
+def test_batch_whose_runner_waits_for_an_answer_is_running(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "touch began"', "b": 'run = "codebatch ask Go? || exit 75"'}, 'on_blocked = "wait"')
+    process = line.start("work", "run")
+    wait_until((line.directory / "began").exists, "the first task starts")
+    wait_until(lambda: bool(line("work", "questions", "--json").json), "the task asks")
+    shown = status(line)
+    assert (shown["status"], shown["ended_at"], shown["counts"]) == ("RUNNING", None, {"DONE": 1, "BLOCKED": 1})
+    line("cancel")
+    line.finish(process, status=3)
+    assert status(line)["status"] == "CANCELLED"
 
 
 def test_cost_that_is_unknown_counts_only_if_the_command_may_have_cost_something(line: CommandLine) -> None:
