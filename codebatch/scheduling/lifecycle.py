@@ -60,6 +60,11 @@ class CommandState(str, Enum):
     SKIPPED = "SKIPPED"
     CANCELLED = "CANCELLED"
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether the command neither runs nor will run without a request."""
+        return self in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
+
 
 def work_state(states: Collection[CommandState], *, is_begun: bool, is_at_work: bool, is_cancelled: bool) -> BatchState:
     """Return the state of a work batch, computed from the states of its commands and three facts.

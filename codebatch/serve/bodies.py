@@ -11,6 +11,7 @@ from codebatch.model.work.event import AnyEvent
 from codebatch.model.work.work_batch import EdgeKind
 from codebatch.operations.queries.batch_status import StatusAnswer
 from codebatch.operations.queries.batches import BatchRow
+from codebatch.report.contents import ChangedFinding
 from codebatch.work.control.attempts import AttemptInfo
 from codebatch.work.control.event_feed import AnalysisProgress
 from codebatch.work.control.questions import OpenQuestion
@@ -126,17 +127,6 @@ class FailuresBody(Body, frozen=True, kw_only=True):
     total: int
 
 
-class RegressionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding that is new or more severe than in the base."""
-
-    path: str
-    line: int
-    severity: str
-    code: str
-    message: str
-    state: str
-
-
 class RegressionsBody(Body, frozen=True, kw_only=True):
     """Findings that are new or more severe than in the previous analysis of the project, as `codebatch regressions`.
 
@@ -148,7 +138,7 @@ class RegressionsBody(Body, frozen=True, kw_only=True):
     base: str | None
     count: int
     complete: bool
-    regressions: tuple[RegressionRow, ...]
+    regressions: tuple[ChangedFinding, ...]
 
 
 class ReportBody(Body, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ from collections import OrderedDict
 
 import msgspec
 
-from codebatch.serve.bodies import RegressionRow, RegressionsBody
+from codebatch.report.contents import ChangedFinding
+from codebatch.serve.bodies import RegressionsBody
 from codebatch.serve.child_process import run_codebatch
 from codebatch.store.batches.batch_directory import BatchDir
 
@@ -20,7 +21,7 @@ class _RegressionsAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     count: int
     complete: bool
-    regressions: tuple[RegressionRow, ...]
+    regressions: tuple[ChangedFinding, ...]
 
 
 class RegressionReader:

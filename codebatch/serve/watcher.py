@@ -68,7 +68,8 @@ class DerivedStatus:
 class BatchWatcher:
     """The watcher of a batch. Clients call its coroutines in the event loop `loop`, which it wakes.
 
-    `error` is the error that ended it, or None.
+    `error` is the error that ended it, or None. `newest` is the cursor after the last event that was read, `kept_after`
+    that before the oldest event that is kept.
     """
 
     def __init__(self, store: StoreDir, batch: BatchDir, loop: asyncio.AbstractEventLoop) -> None:
@@ -85,7 +86,7 @@ class BatchWatcher:
         self._events: list[bytes] = []
         self._cursors: list[EventCursor] = []
         self._kept_bytes = 0
-        self._kept_after = self._newest = FIRST_CURSOR
+        self.kept_after = self.newest = FIRST_CURSOR
         self._status_lock = threading.Lock()
         self._status: DerivedStatus | None = None
         self._next_status_at = self._next_progress_at = 0.0
@@ -94,16 +95,6 @@ class BatchWatcher:
     def stop(self) -> None:
         """Let the thread end soon."""
         self._is_stopped.set()
-
-    @property
-    def newest(self) -> EventCursor:
-        """The cursor after the last event that was read."""
-        return self._newest
-
-    @property
-    def kept_after(self) -> EventCursor:
-        """The cursor before the oldest event that is kept."""
-        return self._kept_after
 
     @property
     def has_caught_up(self) -> bool:
@@ -126,7 +117,7 @@ class BatchWatcher:
         If there are no events yet, return a frame without events.
         """
         with self._lock:
-            if since < self._kept_after:
+            if since < self.kept_after:
                 return None
             start = bisect_right(self._cursors, since)
             events = self._events[start : start + limit]
@@ -147,7 +138,7 @@ class BatchWatcher:
         with self._status_lock:
             if self._status is None or time.monotonic() >= self._next_status_at:
                 began = time.monotonic()
-                cursor = self._newest
+                cursor = self.newest
                 if is_work(self.batch):
                     self._keep_status(cursor, load_work_batch(self._store, self.batch))
                 else:
@@ -192,7 +183,7 @@ class BatchWatcher:
             self._events += encoded
             self._cursors += [event.place for event in events]
             self._kept_bytes += sum(map(len, encoded))
-            self._newest = self._cursors[-1]
+            self.newest = self._cursors[-1]
             if self._kept_bytes > KEPT_BYTES_MAX:
                 self._drop_oldest()
         self._wake()
@@ -202,7 +193,7 @@ class BatchWatcher:
         """Drop the older half of the events, so that dropping them costs little for each."""
         count = len(self._events) // 2 or 1
         self._kept_bytes -= sum(map(len, self._events[:count]))
-        self._kept_after = self._cursors[count - 1]
+        self.kept_after = self._cursors[count - 1]
         del self._events[:count], self._cursors[:count]
 
     def _read_progress(self, feed: EventFeed) -> None:

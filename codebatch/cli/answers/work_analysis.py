@@ -15,7 +15,7 @@ from codebatch.cli.output.tables import table_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, Work
-from codebatch.work.control.analysis import AnalyzedEdge, WorkAnalysis, analyze_list, edges_as_toml
+from codebatch.work.control.analysis import AnalyzedEdge, WorkAnalysis, analyze_list, edges_as_toml, printable_text
 from codebatch.work.definition.work_list import WorkList
 
 AnalysisForm = Literal["text", "json", "dot", "mermaid"]
@@ -163,7 +163,7 @@ def _dot_lines(analysis: WorkAnalysis) -> Iterator[str]:
 def _dot_text(text: str) -> str:
     """Return a text as a quoted string of Graphviz. Backslashes and quotes are escaped."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    text_lines = "\\n".join(_printable(line) for line in escaped.split("\n"))
+    text_lines = "\\n".join(printable_text(line) for line in escaped.split("\n"))
     return f'"{text_lines}"'
 
 
@@ -182,8 +182,4 @@ def _mermaid_lines(analysis: WorkAnalysis) -> Iterator[str]:
 
 def _mermaid_text(text: str) -> str:
     """Return a text for a quoted string of Mermaid. Special characters are written as character codes."""
-    return _printable(" ".join(text.split("\n"))).translate(_MERMAID_ESCAPES)
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)
+    return printable_text(" ".join(text.split("\n"))).translate(_MERMAID_ESCAPES)

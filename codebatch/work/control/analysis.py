@@ -187,7 +187,7 @@ def edges_as_toml(edges: Sequence[AnalyzedEdge]) -> str:
             by_task.setdefault(edge.task.partition("/")[0], {})[edge.on.partition("/")[0]] = edge.evidence
     for task, needs in by_task.items():
         lines += [f"[tasks.{_quote_json(task)}]", "needs = ["]
-        lines += [f"    {_quote_json(on)}, # {_as_comment(why)}" for on, why in needs.items()]
+        lines += [f"    {_quote_json(on)}, # {printable_text(why)}" for on, why in needs.items()]
         lines += ["]", ""]
     return "\n".join(lines)
 
@@ -196,5 +196,6 @@ def _quote_json(text: str) -> str:
     return msgspec.json.encode(text).decode()
 
 
-def _as_comment(text: str) -> str:
+def printable_text(text: str) -> str:
+    """Return a text with a space in place of each character that is not printable."""
     return "".join(character if character.isprintable() else " " for character in text)

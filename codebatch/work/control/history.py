@@ -35,13 +35,6 @@ from codebatch.work.definition.work_list import list_identity
 
 _BATCHES_READ_MAX = 200
 _ENDED_STATES = (CommandState.DONE, CommandState.FAILED, CommandState.RUNNING, CommandState.BLOCKED)
-_UNENDED_STATES = (
-    CommandState.PENDING,
-    CommandState.READY,
-    CommandState.WAITING,
-    CommandState.RUNNING,
-    CommandState.BLOCKED,
-)
 
 
 class OlderBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +132,7 @@ def read_active_tasks(store: StoreDir, identity: ListIdentity) -> dict[CommandId
             continue
         status = read_work_status(store, batch)
         for task in status.commands:
-            is_queued = status.coordinator is not None and task.state in _UNENDED_STATES and not task.is_interrupted
+            is_queued = status.coordinator is not None and not task.state.is_ended and not task.is_interrupted
             if task.holder is not None or is_queued:
                 active.setdefault(task.id, batch.id)
     return active

@@ -22,7 +22,6 @@ POLL_SECONDS = 0.2
 _STATUS_SECONDS = 1.0
 _STATUS_TIME_FACTOR = 10
 """The pause between two reads of the status is at least this often the time of a read, which large batches need."""
-_ENDED_STATES = (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +88,7 @@ class _FollowedLog:
         (status,) = (command for command in standing.commands if command.id == self._task)
         self.state = FollowedTask(
             state=status.state,
-            is_over=status.holder is None and (status.state in _ENDED_STATES or standing.state.is_final),
+            is_over=status.holder is None and (status.state.is_ended or standing.state.is_final),
             is_conducted=standing.coordinator is not None or bool(standing.workers),
         )
         for later in self._attempts():

@@ -326,7 +326,7 @@ def iter_task_explanations(
         predecessors = (
             (*needed.get(status.id, ()), *awaited.get(status.id, ())) if status.state is CommandState.PENDING else ()
         )
-        waits = [on for on in predecessors if not _is_ended_state(states[on])]
+        waits = [on for on in predecessors if not states[on].is_ended]
         if status.state is CommandState.READY and status.round == status.ended and closed:
             own_pools = ("", *work.task_policy(status.id).pools)
             pools = {pool: closed[pool] for pool in own_pools if pool in closed}
@@ -351,10 +351,6 @@ def _edge_targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[
         if edge.kind == kind:
             targets.setdefault(edge.task, []).append(edge.on)
     return targets
-
-
-def _is_ended_state(state: CommandState) -> bool:
-    return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
 def _reason_to_hold(work_batch: WorkBatch) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import Literal
 
+import msgspec
+
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, ResourceUsage
@@ -30,14 +32,11 @@ COMMIT_SECONDS_MAX = 60.0
 _COMMIT_INTERVAL_SECONDS = 1.0
 
 
-class _FinishedAttempt:
-    __slots__ = ("assign", "question", "questions", "result")
-
-    def __init__(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> None:
-        self.assign = assign
-        self.result = result
-        self.questions = questions
-        self.question = Digest("")
+class _FinishedAttempt(msgspec.Struct):
+    assign: Assign
+    result: AttemptResult
+    questions: AttemptQuestions
+    question: Digest = Digest("")
 
 
 class PrefetchedRun:
