@@ -59,10 +59,10 @@ def control_batch(store: StoreDir, batch: BatchDir, control: AnyControl) -> Work
         case UnpauseBody():
             return unpause_batch(store, batch)
         case AnswerBody(task=task, text=text, question=question):
-            return answer_question(store, batch, task, text, question=question)
+            return answer_question(store, batch, task, text, question=question)[0]
         case RetryBody(tasks=tasks, dependents=dependents):
             return retry_tasks(store, batch, tasks, dependents=dependents)
         case SkipBody(tasks=tasks, as_done=as_done):
-            return skip_tasks(store, batch, tasks, as_done=as_done)
+            return skip_tasks(store, batch, tasks, as_done=as_done)[0]
         case SetBody(max_parallel=max_parallel, pools=pools):
             return change_batch(store, batch, LimitChanges(max_parallel=max_parallel, pools=pools or {}))[0]

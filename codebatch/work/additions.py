@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from codebatch.errors import InvalidInput, StoreUnwritable
-from codebatch.model.work.command import CommandId
+from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.request import Add
-from codebatch.model.work.work_batch import DEFAULT_POLICY
+from codebatch.model.work.work_batch import DEFAULT_POLICY, EdgeKind, TaskPolicy
 from codebatch.operations.runs.requests import try_append_request
 from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.store_directory import StoreDir
@@ -69,15 +72,23 @@ def add_tasks(
     raise StoreUnwritable(f"cannot add tasks to batch {batch.id}: other processes keep making requests")
 
 
+def _group_definition(command: Command, policy: TaskPolicy, waits: Iterable[tuple[CommandId, EdgeKind]]) -> object:
+    """Return the parts of a definition that are equal for all members of a group. Inputs and outputs are left out."""
+    names = {"id": CommandId(""), "title": "", "values": {}, "files": ()}
+    same = replace(command, **names, inputs=UNSET, outputs=UNSET, outputs_of=UNSET)
+    return same, replace(policy, outputs_of=()), {(on.partition("/")[0], kind) for on, kind in waits}
+
+
 def _make_add(work_batch: WorkBatch, listed: WorkList) -> Add | None:
     """Return the request that adds the tasks of a list which the batch does not have, or None if it has all of them.
 
-    Raises InvalidInput if the batch has a task with the same ID and another definition.
+    Raises InvalidInput if the batch has a task or a group with the same name and another definition.
     """
     work, now, id_ = work_batch.standing.work, listed.work, work_batch.batch.id
     known = {*work.order}
     stored = CommandDefinitions(work_batch.store, work_batch.batch)
-    waits_then = written_dependencies((*work.edges, *work.satisfied_needs), work.inferred, known)
+    edges = [edge for edge in (*work.edges, *work.satisfied_needs) if edge.on not in work.done_before]
+    waits_then = written_dependencies(edges, work.inferred, known)
     waits_now = written_dependencies(now.edges, (), {*known, *now.order})
     other = [
         command.id
@@ -95,6 +106,12 @@ def _make_add(work_batch: WorkBatch, listed: WorkList) -> Add | None:
     new = {command.id: command for command in listed.commands if command.id not in known}
     if not new:
         return None
+    members = {one.partition("/")[0]: one for one in work.order if "/" in one}
+    for group, command in {one.id.partition("/")[0]: one for one in new.values()}.items():
+        if (member := members.get(group)) is not None and _group_definition(
+            stored.read(member), work.task_policy(member), waits_then.get(member, ())
+        ) != _group_definition(command, now.task_policy(command.id), waits_now.get(command.id, ())):
+            raise InvalidInput(f"batch {id_} has another definition of the group {group}", hint="choose another name")
     return Add(
         commands=tuple(new.values()),
         policies={id_: now.task_policy(id_) for id_ in new if now.task_policy(id_) != DEFAULT_POLICY},

@@ -270,7 +270,8 @@ def answer(
     accepted first. Raises the errors of `get`.
     """
     opened = open_store(store, project)
-    return answer_question(opened, select_live_batch(opened, batch, else_latest=True), task, text, question=question)
+    selected = select_live_batch(opened, batch, else_latest=True)
+    return answer_question(opened, selected, task, text, question=question)[0]
 
 
 def retry(
@@ -302,7 +303,7 @@ def skip(
     that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
     """
     opened = open_store(store, project)
-    return skip_tasks(opened, select_live_batch(opened, batch), tasks, as_done=as_done)
+    return skip_tasks(opened, select_live_batch(opened, batch), tasks, as_done=as_done)[0]
 
 
 def pause(batch: str | None = None, *, store: str | Path | None = None, project: str | Path | None = None) -> WorkBatch:

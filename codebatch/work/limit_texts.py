@@ -6,6 +6,7 @@ import datetime
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 
+from codebatch.model.work.question import cap_use_text
 from codebatch.scheduling.work.caps import MetCap
 from codebatch.scheduling.work.command_plan import SLOTS_POOL
 from codebatch.system.clock import wall_ns
@@ -41,10 +42,7 @@ def cap_text(cap: MetCap, unit: str) -> str:
     """Return a text about a cap that is met, with its figures and the way to raise it."""
     if cap.name == "deadline":
         return f"the deadline has passed: {clock_time(round(cap.limit), has_zone=True)}"
-    kind, _, name = cap.scope.partition(".")
-    whose = {"": "the list", "pool": f"pool {name}", "task": f"task {name}"}[kind]
-    unit = f" {unit}" if unit and cap.name == "cost_max" else ""
-    return f"{cap.name} of {whose} is reached: {cap.used:g} of {cap.limit:g}{unit}"
+    return cap_use_text(*cap) + (f" {unit}" if unit and cap.name == "cost_max" else "")
 
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:

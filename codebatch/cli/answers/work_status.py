@@ -178,5 +178,5 @@ def _holder_text(holder: HolderFile) -> str:
 
 def parallelism_text(strategy: str, max_parallel: int, planned: int) -> str:
     """Return as text how many tasks there are, and how many run at the same time."""
-    mode = f"{strategy}, {max_parallel} at a time" if strategy != "serial" else "one at a time"
-    return f"{count_text(planned, 'task')}, {mode}"
+    number = f"{max_parallel} at a time" if max_parallel > 1 or strategy != "serial" else "one at a time"
+    return ", ".join((count_text(planned, "task"), *([strategy] if strategy != "serial" else []), number))

@@ -90,8 +90,9 @@ def retry(
 ) -> int:
     """Run tasks again, whatever their outcome.
 
-    If other tasks were skipped because TASK failed or was skipped, they run too. Each TASK gets its full number of
-    tries again. If the batch is not running, this command resumes it.
+    If other tasks were skipped because TASK failed or was skipped, they run too. A task that was skipped because of
+    another task runs only if that task runs too. Each TASK gets its full number of tries again. If the batch is not
+    running, this command resumes it.
     """
     if no_run and reloads:
         raise InvalidInput(
@@ -109,7 +110,8 @@ def retry(
     if work_batch.standing.coordinator is not None or no_run:
         if not no_run:
             warn_about_changes(work_batch, listener)
-        return _answer_work_control(context, work_batch, f"to be run again: {', '.join(tasks)}")
+        opened = [command.id for command in requests.find_commands(work_batch, tasks)]
+        return _answer_work_control(context, work_batch, f"to be run again: {abbreviated_ids(opened)}")
     result = explaining_untrusted_commands(
         context, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
     )
@@ -127,8 +129,8 @@ def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_r
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
     """
     store, batch = context.live_batch(batch_reference)
-    work_batch = requests.skip_tasks(store, batch, tasks, as_done=as_done)
-    return _answer_work_control(context, work_batch, f"{'done' if as_done else 'skipped'}: {', '.join(tasks)}")
+    work_batch, skipped = requests.skip_tasks(store, batch, tasks, as_done=as_done)
+    return _answer_work_control(context, work_batch, f"{'done' if as_done else 'skipped'}: {abbreviated_ids(skipped)}")
 
 
 @command()

@@ -93,7 +93,7 @@ def answer(
     """
     store, batch = context.live_batch(batch_reference, else_latest=True)
     answer_text = _read_answer_text(text, edits=edits)
-    work_batch = answer_question(store, batch, task, answer_text, question=question)
+    work_batch, task = answer_question(store, batch, task, answer_text, question=question)
     listener = WorkProgressListener(context, output)
     if work_batch.standing.coordinator is not None:
         warn_about_changes(work_batch, listener)

@@ -168,12 +168,12 @@ def work_run(
     if is_looked_at:
         answer_work_analysis(context, run.list_files(paths, options, context.store_place), "text", None)
         return 0
-    if is_rehearsed:
-        answer_rehearsal(context, dry_run(paths, options, context.store_place))
-        return 0
     listener = WorkProgressListener(context, output, is_sure=is_sure)
     place, keep = context.store_place, load_configuration(Path.cwd()).keep
     try:
+        if is_rehearsed:
+            answer_rehearsal(context, dry_run(paths, options, place))
+            return 0
         if not is_detached:
             result = run.run_files(
                 paths, options, place, keep=keep, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener

@@ -339,7 +339,7 @@ class EventPublisher:
             "seconds": seconds,
             "exit_status": status,
             "cost": attempts_cost([outcome]),
-            "notes": outcome.notes,
+            "notes": self._conductor.state_rule.notes(outcome),
         }
         if type_ is events.TaskCompleted:
             return fields | {
@@ -366,9 +366,7 @@ class EventPublisher:
 
     def _live_question(self, item: int, digest: Digest) -> events.AskedQuestion:
         if (cap := self._conductor.asked_cap(item)) is not None:
-            return events.AskedQuestion(
-                digest=digest, text=cap_question_text(cap.scope, cap.name, cap.limit), human=True
-            )
+            return events.AskedQuestion(digest=digest, text=cap_question_text(*cap), human=True)
         return self._question_field(digest)
 
     def _question_field(self, digest: Digest) -> events.AskedQuestion:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 
 _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)\Z")
+_MINUTES_OF_DAY = range(24 * 60)
 _MINUTE_NS = 60_000_000_000
 _MINUTES_SEARCHED_MAX = 3 * 24 * 60
 """A window that a change to summer time leaves out opens a day later. So three days always have an opening."""
@@ -89,17 +91,22 @@ def local_time(at_ns: int, zone: str) -> datetime.datetime:
         ) from error
 
 
-def next_opening_ns(hours: str, zone: str, now_ns: int) -> int:
-    """Return 0 if the hours are open at `now_ns`. Otherwise return the time when they open next."""
+def open_minutes(hours: str) -> Collection[int]:
+    """Return the minutes of a day, from 0 to 1439, that a range of hours contains. All if the text is not a range."""
     match = _HOURS.match(hours)
     if match is None:
-        return 0
+        return _MINUTES_OF_DAY
     opens, closes = int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
+    return range(opens, closes) if opens < closes else {*_MINUTES_OF_DAY} - {*range(closes, opens)}
+
+
+def next_opening_ns(hours: str, zone: str, now_ns: int) -> int:
+    """Return 0 if the hours are open at `now_ns`. Otherwise return the time when they open next."""
+    minutes_open = open_minutes(hours)
 
     def is_open(at_ns: int) -> bool:
         at = local_time(at_ns, zone)
-        minute = at.hour * 60 + at.minute
-        return opens <= minute < closes if opens < closes else minute >= opens or minute < closes
+        return at.hour * 60 + at.minute in minutes_open
 
     if is_open(now_ns):
         return 0

@@ -98,10 +98,15 @@ def cap_question_digest(scope: str, name: str, limit: float) -> Digest:
     return digest_bytes(f"cap\0{scope}\0{name}\0{limit!r}".encode())
 
 
-def cap_question_text(scope: str, name: str, limit: float) -> str:
-    """Return the question about a met cap."""
+def cap_use_text(scope: str, name: str, limit: float, used: float) -> str:
+    """Return a text about a met cap, with its figures."""
     whose = scope.replace(".", " ", 1) or "the list"
-    return f"{name} of {whose} is reached: {limit:g}. Answer with a higher value, or stop"
+    return f"{name} of {whose} is reached: {used:.15g} of {limit:.15g}"
+
+
+def cap_question_text(scope: str, name: str, limit: float, used: float) -> str:
+    """Return the question about a met cap."""
+    return f"{cap_use_text(scope, name, limit, used)}. Answer with a value above {used:.15g}, or {CAP_STOP}"
 
 
 def raised_cap(text: str, limit: float) -> float | None:

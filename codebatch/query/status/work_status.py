@@ -283,6 +283,6 @@ def _command_status(
         unrecorded=0 if changed is None else changed.unrecorded,
         outputs=last.outputs if last and state is CommandState.DONE else Digest(""),
         inputs=last.inputs if last and state is CommandState.DONE else Digest(""),
-        notes=last.notes if last else (),
+        notes=conductor.state_rule.notes(last) if last else (),
         newer_need=None if newer_need is None else commands[newer_need],
     )

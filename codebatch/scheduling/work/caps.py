@@ -7,7 +7,7 @@ Rules:
 2. The cost of an attempt counts when the attempt has ended. Running attempts have no cost yet, so the cost can exceed
    its cap by the cost of the tasks that then run.
 3. An attempt that reported no cost counts as the highest cost of an attempt in the batch. If no attempt has reported a
-   cost, it counts as the whole cap that the list defines. A rate limit without a cost is free, and so is an attempt
+   cost, it counts as the first cap of the scope. A rate limit without a cost is free, and so is an attempt
    that had nothing to do or whose command could not be started.
 4. A task starts only if no cap of its scopes is met: those of the list, of its pools, and of the task itself. A cap on
    cost applies only to tasks that report a cost.
@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from codebatch.model.digest import Digest
-from codebatch.model.work.limits import Caps, WorkLimits
+from codebatch.model.work.limits import NO_CAPS, Caps, WorkLimits
 from codebatch.model.work.question import CAP_STOP, cap_question_digest, raised_cap
 from codebatch.model.work.work_batch import TaskPolicy
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
@@ -103,6 +103,8 @@ class CapMeter:
                 cost_max=old.cost_max if new.cost_max is None else new.cost_max,
                 attempts_max=old.attempts_max if new.attempts_max is None else new.attempts_max,
             )
+            if self._defined.get(scope, NO_CAPS).cost_max is None:
+                self._defined[scope] = self._caps[scope]
             if scope not in self._use:
                 self._use[scope] = CapUse()
                 for item, use in self._use_by_item.items():
@@ -168,7 +170,7 @@ class CapMeter:
         if caps.attempts_max is not None and use.attempts >= caps.attempts_max:
             met.append(MetCap(scope, "attempts_max", caps.attempts_max, use.attempts))
         if caps.cost_max is not None:
-            defined = self._defined.get(scope, caps).cost_max
+            defined = self._defined[scope].cost_max
             share = self._highest_cost if self._highest_cost is not None else defined or caps.cost_max
             cost = round(use.cost + use.unknown_costs * share, 6)
             if cost >= caps.cost_max:

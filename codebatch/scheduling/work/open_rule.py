@@ -50,6 +50,7 @@ class _RoundsSummary(NamedTuple):
     - `lifted`: the number of the last Answer request that opened the item, or 0.
     - `is_limited`: the item waits for a rate limit.
     - `waits`: the number of rate limits in a row.
+    - `met_wait_limit`: if the last rate limit counts as a failed try, a text about the limit that was met.
     """
 
     failed_tries: int
@@ -58,6 +59,7 @@ class _RoundsSummary(NamedTuple):
     lifted: int
     is_limited: bool
     waits: int = 0
+    met_wait_limit: str = ""
 
 
 _FIRST_TRY_DONE = _RoundsSummary(0, None, None, 0, False)
@@ -117,6 +119,12 @@ class CommandStateRule:
         """Return the number of rate limits in a row that the last rounds of an item reached."""
         return self._summarize_rounds(item).waits
 
+    def notes(self, ended: AttemptOutcome) -> tuple[str, ...]:
+        """Return the notes of an item's last attempt. If a limit ended its waits for rate limits, a note names it."""
+        last = self._histories.last_begun_outcome(ended.item)
+        met = self._summarize_rounds(ended.item).met_wait_limit if last == ended else ""
+        return (*ended.notes, met) if met else ended.notes
+
     def failure_count(self, item: int) -> tuple[int, bool]:
         """Return the number of an item's failed tries, and whether an answer made the item count as done or failed."""
         summary = self._summarize_rounds(item)
@@ -138,7 +146,7 @@ class CommandStateRule:
         failed_tries = lifted = waits = 0
         waited_seconds = 0.0
         policy = self._agenda.policies[item]
-        is_limited = False
+        is_limited, met = False, ""
         question: AwaitedQuestion | None = None
         answer: LoggedAnswer | None = None
         ended = self._histories.outcomes_by_round(item)
@@ -148,8 +156,12 @@ class CommandStateRule:
             if conclusion.reason != "unbegun":
                 waits = waits + 1 if conclusion.reason == "limited" else 0
                 waited_seconds = waited_seconds + rate_limit_seconds(conclusion.wait_seconds, waits) if waits else 0.0
-            is_too_long = policy.wait_seconds_max is not None and waited_seconds > policy.wait_seconds_max
-            is_limited = conclusion.reason == "limited" and waits <= policy.waits_max and not is_too_long
+            is_limited, met = conclusion.reason == "limited", ""
+            if is_limited and waits > policy.waits_max:
+                met = f"`waits_max` of {policy.waits_max:,} is reached"
+            elif is_limited and policy.wait_seconds_max is not None and waited_seconds > policy.wait_seconds_max:
+                met = f"`wait_seconds_max` of {policy.wait_seconds_max:,g} is reached"
+            is_limited = is_limited and not met
             failed_tries += conclusion.type == "failed" and not is_limited
             question = None if is_limited else self._question_after(item, conclusion, failed_tries)
             answer = None if question is None else self._first_valid_answer(item, round_, question)
@@ -157,8 +169,8 @@ class CommandStateRule:
                 failed_tries, lifted = 0, max(lifted, answer.n)
             if self._requests.reopens_round(item, round_):
                 failed_tries = waits = 0
-                waited_seconds = 0.0
-        return _RoundsSummary(failed_tries, question, answer, lifted, is_limited, waits)
+                waited_seconds, met = 0.0, ""
+        return _RoundsSummary(failed_tries, question, answer, lifted, is_limited, waits, met)
 
     def _question_after(self, item: int, conclusion: AttemptOutcome, failed_tries: int) -> AwaitedQuestion | None:
         """Return the question that follows a round of an item, or None.

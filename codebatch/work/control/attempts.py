@@ -105,7 +105,7 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
                     stopped=stopped,
                     memory_peak_bytes=(journal_entry.memory_peak_bytes or None) if journal_entry is not None else None,
                     report=None if conclusion is None else conclusion.said,
-                    notes=() if conclusion is None else conclusion.notes,
+                    notes=() if conclusion is None else {command.ended: command.notes}.get(place[1], conclusion.notes),
                     log=batch.root
                     / layout.LOGS
                     / layout.log_name(*attempts.places.place_of_item(place[0]), *place[1:]),

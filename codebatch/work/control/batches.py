@@ -139,6 +139,10 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             retry_command = f"codebatch work retry {failed[0].id} --batch {id_}"
             return BatchIncomplete(message, hint=f"an answer marked the task as failed; retry it with: {retry_command}")
         hint = f"see the output with: codebatch work log --batch {id_}; then: {resume}"
+        skipped = [command for command in self.commands_in(CommandState.SKIPPED) if command.cause == command.id]
+        if skipped and not failed:
+            message = f"{count_text(len(skipped), 'task')} of batch {id_} skipped: {first_command_names(skipped)}"
+            return BatchIncomplete(message, hint=f"run it with: codebatch work retry {skipped[0].id} --batch {id_}")
         return BatchIncomplete(message if failed else f"some tasks of batch {id_} are not done", hint=hint)
 
 

@@ -210,7 +210,7 @@ class ListenerAdapter:
         self._conductor = conductor
         self._is_leading()
         self._began = dict.fromkeys(sorted(conductor.running_items), running_ns())
-        self._listener.chosen(self._batch, self._work)
+        self._listener.chosen(self._batch, msgspec.structs.replace(self._work, max_parallel=conductor.capacity[""]))
 
     def on_event(self, event: BatchEvent, projected: ProjectedEvent) -> None:
         """Report an event of a task or of a request."""
@@ -263,7 +263,7 @@ class ListenerAdapter:
                 until_ns=0 if until is None else instant_ns(until),
                 pools=tuple(self._conductor.agenda.policies[outcome.item].pools),
                 unrecorded=outcome.unrecorded,
-                notes=outcome.notes,
+                notes=self._conductor.state_rule.notes(outcome),
             )
         )
 

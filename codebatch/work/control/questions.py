@@ -48,7 +48,8 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     - `is_live`, in JSON `live`: the task keeps running while it waits.
     - `is_human`, in JSON `human`: only a person may answer.
     - `digest`, in JSON `question`: the digest that identifies the question.
-    - `cap_limit`: the value of the cap, if the question is about one. Answers are higher values, and `stop`.
+    - `cap_limit`, `cap_used`: the value of the cap and its use, if the question is about one. Answers are values above
+      `cap_used`, and `stop`.
     """
 
     task: CommandId
@@ -60,6 +61,7 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     is_human: bool = msgspec.field(name="human")
     digest: Digest = msgspec.field(name="question")
     cap_limit: float | None = None
+    cap_used: float | None = None
 
 
 def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
@@ -72,48 +74,34 @@ def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
 
 
 def _open_question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
-    digest = Digest(command.question)
-    for kind, text in COORDINATOR_TEXTS.items():
-        if digest == coordinator_question_digest(kind, command.id, command.round):
-            return OpenQuestion(
-                task=command.id,
-                kind=kind,
-                text=text,
-                choices=COORDINATOR_CHOICES,
-                is_human=True,
-                is_live=False,
-                round=command.round,
-                digest=digest,
-            )
-    if command.cap is not None:
-        return OpenQuestion(
-            task=command.id,
-            kind="cap",
-            text=cap_question_text(command.cap.scope, command.cap.name, command.cap.limit),
-            choices=(),
-            is_human=True,
-            is_live=False,
-            round=command.round,
-            digest=digest,
-            cap_limit=command.cap.limit,
-        )
-    question_text = work_batch.standing.questions.get(digest)
+    digest, cap = Digest(command.question), command.cap
+    digests = {coordinator_question_digest(kind, command.id, command.round): kind for kind in COORDINATOR_TEXTS}
+    kind = digests.get(digest)
+    asked = work_batch.standing.questions.get(digest)
+    if kind is not None:
+        text = COORDINATOR_TEXTS[kind]
+    elif cap is not None:
+        text = cap_question_text(*cap)
+    else:
+        text = "the question can no longer be read" if asked is None else asked.text
     return OpenQuestion(
         task=command.id,
-        kind="asked",
-        text="the question can no longer be read" if question_text is None else question_text.text,
-        choices=() if question_text is None else question_text.choices,
-        is_human=question_text is None or question_text.is_human,
+        kind=kind or ("asked" if cap is None else "cap"),
+        text=text,
+        choices=COORDINATOR_CHOICES if kind is not None else () if asked is None else asked.choices,
+        is_human=asked is None or asked.is_human,
         is_live=command.is_live,
         round=command.round,
         digest=digest,
+        cap_limit=None if cap is None else cap.limit,
+        cap_used=None if cap is None else cap.used,
     )
 
 
 def answer_question(
     store: StoreDir, batch: BatchDir, command: str, text: str, *, question: str | None = None
-) -> WorkBatch:
-    """Answer the open question of a command. Return the status of the batch after the answer.
+) -> tuple[WorkBatch, CommandId]:
+    """Answer the open question of a command. Return the status of the batch after the answer, and the command.
 
     `question` is a prefix of the question's digest. Raises InvalidInput if the command has no such question, the answer
     is not allowed, or another answer was accepted first.
@@ -151,13 +139,15 @@ def answer_question(
             f"{command} was just answered by {first.head.by}: {quoted_excerpt(first.body.text)}",
             hint="only the first answer to a question is used",
         )
-    return load_work_batch(store, batch)
+    return load_work_batch(store, batch), open_question.task
 
 
 def _check_text(question: OpenQuestion, text: str) -> None:
-    if not _is_allowed(question, text) and question.kind == "cap":
+    used = question.cap_used
+    if used is not None and text != CAP_STOP and raised_cap(text, used) is None:
+        value = f"{'whole number' if isinstance(used, int) else 'value'} above {used:.15g}"
         raise InvalidInput(
-            f"{quoted_excerpt(text)} is not a value above {question.cap_limit:g}",
+            f"{quoted_excerpt(text)} is not a {value}, which is already used",
             hint=f"answer with a higher value, or: {CAP_STOP}",
         )
     if problem := find_answer_problem(text, question.choices):

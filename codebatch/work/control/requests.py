@@ -64,7 +64,7 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
     """Request that commands run again, whatever their outcomes are. Return the status of the batch after the request.
 
     With `dependents`, include all commands that need them and have started. Raises InvalidInput if a command is running
-    or unknown.
+    or unknown, or stays skipped because another command is not retried.
     """
     work_batch = load_work_batch(store, batch)
     chosen = find_commands(work_batch, tasks)
@@ -79,6 +79,10 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
             if command.holder is None and command.round
         ]
     ended_rounds = {command.id: command.ended for command in chosen}
+    for command in chosen:
+        if command.cause is not None and command.cause not in ended_rounds:
+            hint = f"retry it too: codebatch work retry {command.cause} {command.id} --batch {batch.id}"
+            raise InvalidInput(f"{command.id} needs {command.cause}, which has not succeeded", hint=hint)
     append_request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=visible_failures(work_batch)))
     return load_work_batch(store, batch)
 
@@ -93,18 +97,20 @@ def _list_dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[Command
     return [command for command in work_batch.standing.commands if command.id in dependents]
 
 
-def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:
+def skip_tasks(
+    store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False
+) -> tuple[WorkBatch, list[CommandId]]:
     """Request that commands are skipped, and end their running attempts.
 
-    Return the status of the batch after the request. A command that needs a skipped command is skipped too. With
-    `as_done`, the skipped commands count as done instead. Done commands that a pattern matches are left out. Raises
-    InvalidInput if a command is done or unknown.
+    Return the status of the batch after the request, and the skipped commands. A command that needs a skipped command
+    is skipped too. With `as_done`, the skipped commands count as done instead. Done commands that a pattern matches are
+    left out. Raises InvalidInput if a command is done or unknown.
     """
     work_batch = load_work_batch(store, batch)
     chosen = find_commands(work_batch, tasks)
     done = {command.id for command in chosen if command.state is CommandState.DONE}
     named = [id_ for id_ in done if id_ in tasks]
-    tasks = [command.id for command in chosen if command.id not in done]
+    tasks = skipped = [command.id for command in chosen if command.id not in done]
     if named or not tasks:
         raise InvalidInput(f"task {(named or sorted(done))[0]} is already done")
     for _ in range(_SKIP_ATTEMPTS_MAX):
@@ -116,7 +122,7 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
         tasks = [command.id for command in find_commands(work_batch, tasks) if command.round > rounds[command.id]]
         if not tasks:
             break
-    return work_batch
+    return work_batch, skipped
 
 
 def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
@@ -207,7 +213,8 @@ def _check_changes(work_batch: WorkBatch, changes: LimitChanges) -> None:
     work, batch = work_batch.standing.work, work_batch.batch
     for name in (*changes.pools, *(scope.removeprefix("pool.") for scope in changes.caps if scope)):
         if name not in work.pools:
-            raise InvalidInput(f"batch {batch.id} has no pool {name!r}", hint=did_you_mean_text(name, [*work.pools]))
+            hint = did_you_mean_text(name, [*work.pools]) if work.pools else "its list has no pools"
+            raise InvalidInput(f"batch {batch.id} has no pool {name!r}", hint=hint)
     if bool(changes.tasks) != (changes.settings != NO_SETTINGS or changes.task_caps != NO_CAPS):
         raise InvalidInput(
             "settings of tasks need tasks, and tasks need settings",

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from codebatch.model.graph import find_reachable, strong_components
 from codebatch.model.text.suggestions import closest_word
 from codebatch.model.work.command import CommandId
+from codebatch.model.work.limits import WorkLimits, open_minutes
 from codebatch.model.work.pattern_overlap import FilePatterns
 from codebatch.model.work.placeholders import PlaceholderError
 from codebatch.model.work.work_batch import COMMANDS_MAX, EdgeKind, WorkEdge
@@ -52,8 +53,11 @@ def check_done_tasks(done: Sequence[TaskSource], tasks: Sequence[DefinedTask], p
             problems.add(message, "change one of the ids")
 
 
-def check_task_pools(tasks: Iterable[DefinedTask], pools: Mapping[str, int], problems: DefinitionProblems) -> None:
-    """Report tasks that take more tokens of a pool than it has."""
+def check_task_pools(
+    tasks: Sequence[DefinedTask], pools: Mapping[str, int], limits: WorkLimits, problems: DefinitionProblems
+) -> None:
+    """Report tasks that take more tokens of a pool than it has, or that can never start because of hours."""
+    _check_task_hours(tasks, limits, problems)
     for task in tasks:
         for pool, amount in task.pools.items():
             message = f"{task.place.file}: {task.group or task.id!r} takes"
@@ -63,6 +67,18 @@ def check_task_pools(tasks: Iterable[DefinedTask], pools: Mapping[str, int], pro
                 problems.add(f"{message} tokens of pool {pool!r}, which is not defined", hint)
             elif amount > pools[pool]:
                 problems.add(f"{message} {amount} tokens of pool {pool!r}, which has {pools[pool]}")
+
+
+def _check_task_hours(tasks: Sequence[DefinedTask], limits: WorkLimits, problems: DefinitionProblems) -> None:
+    """Report the first task of each set of pools whose hours and those of the list have no minute in common."""
+    first = {frozenset(task.pools.keys() & limits.pool_hours): task for task in reversed(tasks)}
+    for pools, task in first.items():
+        hours = {f"of pool {pool!r}": limits.pool_hours[pool] for pool in sorted(pools)}
+        hours = {"of the list": limits.hours, **hours}
+        if not set.intersection(*({*open_minutes(text)} for text in hours.values())):
+            named = " and ".join(f"`hours` {whose} ({text})" for whose, text in hours.items() if text)
+            message = f"{task.place.file}: {task.group or task.id!r} could never start: {named} do not overlap"
+            problems.add(message, "change the hours, or the pools of the task")
 
 
 def resolve_edges(
@@ -186,13 +202,13 @@ class TaskNameResolver:
 
         If no member has this value, report an error. Without placeholders, return None in this case.
         """
-        message = f"{task.place.file_and_line}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'}"
+        place, verb = task.place.file_and_line, "needs" if kind == "needs" else "runs after"
         try:
             text = task.expand_need(value)
         except PlaceholderError as error:
             hint = f"placeholders: {', '.join(f'{{{name}}}' for name in task.pair_values)}"
             hint = hint if task.pair_values else "only a task with `each` can use placeholders here"
-            self._problems.add(f"{message} {f'{group}/{value}'!r}: {error}", hint)
+            self._problems.add(f"{place}: {task.group or task.id!r} {verb} {f'{group}/{value}'!r}: {error}", hint)
             return ()
         id_ = self._by_value.get((group, text)) or self._groups[group].get(text)
         if id_ is not None:
@@ -203,7 +219,8 @@ class TaskNameResolver:
             text, sorted(each for name, each in self._by_value if name == group)[:_SIMILAR_COMPARED_MAX]
         )
         suggestion = None if near is None else f"did you mean {near!r}?"
-        self._problems.add(f"{message} {f'{group}/{value}'!r}, but {group!r} has no member for {text!r}", suggestion)
+        message = f"{place}: {task.id!r} {verb} {f'{group}/{value}'!r}, but {group!r} has no member for {text!r}"
+        self._problems.add(message, suggestion)
         return ()
 
     def _ids_with_prefix(self, word: str) -> list[str]:

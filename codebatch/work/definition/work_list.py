@@ -121,7 +121,7 @@ def _read_list(
     if extended is not None:
         groups, ended = extended.join(tasks, groups, done, problems)
     check_task_ids(tasks, problems)
-    check_task_pools(tasks, settings.pools, problems)
+    check_task_pools(tasks, settings.pools, settings.limits, problems)
     has_costs = [task.policy.has_cost or task.command is None for task in tasks]
     check_list_limits(settings.limits, has_costs, files[0].table_location(), problems)
     edges = resolve_edges(tasks, groups, ended, problems)

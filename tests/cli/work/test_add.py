@@ -169,6 +169,39 @@ def test_concurrent_additions_are_all_kept(line: CommandLine) -> None:
     assert sorted(Path(line.directory / "ran").read_text().split()) == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        'run = "echo {each}; true"',
+        'run = "echo {each}"\nneeds = ["one"]',
+        'run = "echo {each}"\nretries = 1',
+        'run = "echo {each}"\nenv = { A = "b" }',
+    ],
+)
+def test_new_members_of_a_group_need_its_definition(line: CommandLine, other: str) -> None:
+    plain = 'run = "echo {each}"\ntitle = "Echo"'
+    make_list(line, {"one": "run = 'true'", "g": f'{plain}\neach.values = ["x"]'})
+    line("work", "run")
+    for values in ('["y"]', '["x", "y"]'):
+        write(line.directory / "more.toml", f"[tasks.g]\n{other}\neach.values = {values}\n")
+        refused = line("work", "add", "--batch", "latest", "more.toml", status=2).notes
+        assert "another" in refused
+        assert "group g" in refused or "g/x" in refused
+    assert set(states(line)) == {"one", "g/x"}
+    write(line.directory / "more.toml", f'[tasks.g]\n{plain}\neach.values = ["y"]\n')
+    line("work", "add", "--batch", "latest", "more.toml")
+    assert set(states(line)) == {"one", "g/x", "g/y"}
+
+
+def test_task_with_a_need_that_an_earlier_batch_has_done_is_not_another_one(line: CommandLine) -> None:
+    make_list(line, {"one": "run = 'true'", "two": "run = 'test -e go'\nneeds = ['one']"})
+    line("work", "run", "-q", status=3, has_answer=True)
+    write(line.directory / "go", "")
+    line("work", "run", "--unfinished", "-q")
+    write(line.directory / "more.toml", "[tasks.two]\nrun = 'test -e go'\nneeds = ['one']\n")
+    assert line("work", "add", "--batch", "latest", "more.toml").text.startswith("already there: two; ")
+
+
 def test_added_task_cannot_take_the_name_of_a_group(line: CommandLine) -> None:
     make_list(line, {"c": 'run = "test {value} = x"\neach = { values = ["x", "y"] }', "d": 'run = "true"'})
     line("work", "run", "-q", status=3, has_answer=True)

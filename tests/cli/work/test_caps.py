@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.work.test_work import count, line, make_list, states, status
 from tests.support.command_line import CommandLine, wait_until
 
@@ -58,7 +60,7 @@ def test_met_cap_asks_once_for_each_value(line: CommandLine) -> None:
     batch = status(line)["batch_id"]
     (question,) = line("work", "questions", "--json").json
     assert (question["task"], question["kind"], question["cap_limit"]) == ("paid/2", "cap", 1)
-    assert "attempts_max of the list is reached: 1." in question["text"]
+    assert "attempts_max of the list is reached: 1 of 1. Answer with a value above 1, or stop" in question["text"]
     line("resume", "--batch", batch, status=3, has_answer=True)
     assert count(line, "calls") == 1
     for wrong in ("1", "2.5", "yes"):
@@ -73,6 +75,24 @@ def test_met_cap_asks_once_for_each_value(line: CommandLine) -> None:
     line("resume", "--batch", batch, status=3, has_answer=True)
     assert (count(line, "calls"), states(line)["paid/4"]) == (3, "PENDING")
     assert line("events", "--json").stdout.count(b'"BATCH_TASK_BLOCKED"') == 3
+
+
+def test_answer_to_a_cap_must_be_above_what_was_used(line: CommandLine) -> None:
+    run = """echo '{\\"cost\\": 1.2345678}'"""
+    make_list(
+        line,
+        {"a": f'run = "{run}"\nresult = {{ cost = "/cost" }}', "b": f'run = "{run}"\nresult = {{ cost = "/cost" }}'},
+        'cost_max = 0.5\non_cap = "ask"\nmax_parallel = 1',
+    )
+    line("work", "run", "-q", status=3, has_answer=True)
+    (question,) = line("work", "questions", "--json").json
+    assert "is reached: 1.234568 of 0.5. Answer with a value above 1.234568, or stop" in question["text"]
+    assert question["cap_used"] == 1.234568
+    assert "above 1.234568" in line("events").text
+    for used in ("1", "1.23456", "1.234568"):
+        refused = line("work", "answer", "b", used, "--batch", "latest", status=2).notes
+        assert f"'{used}' is not a value above 1.234568, which is already used" in refused
+    line("work", "answer", "b", "1.2346", "--resume", "--batch", "latest")
 
 
 def test_batch_that_waits_for_answers_continues_after_the_answer_to_a_cap(line: CommandLine) -> None:
@@ -130,6 +150,33 @@ def test_cap_that_is_set_later_counts_all_tasks_that_report_a_cost(line: Command
 def states_or_none(line: CommandLine) -> str:
     ended = line.ends("status", "--json")
     return str(ended.json["tasks"][0]["state"]) if ended.status == 0 else ""
+
+
+@pytest.mark.parametrize(
+    ("listed", "pools", "refused"),
+    [
+        (
+            "22:00-08:00",
+            {"a": "08:00-22:00"},
+            "`hours` of the list (22:00-08:00) and `hours` of pool 'a' (08:00-22:00)",
+        ),
+        ("22:00-08:00", {"a": "07:59-08:00"}, ""),
+        ("22:00-02:00", {"a": "01:59-22:00"}, ""),
+        ("", {"a": "22:00-02:00", "b": "02:00-22:00"}, "pool 'a' (22:00-02:00) and `hours` of pool 'b' (02:00-22:00)"),
+        ("01:00-03:00", {"a": "02:00-04:00", "b": "03:00-02:00"}, "do not overlap"),
+        ("", {"a": "22:00-02:00"}, ""),
+    ],
+)
+def test_hours_without_a_common_minute_are_refused(
+    line: CommandLine, listed: str, pools: dict[str, str], refused: str
+) -> None:
+    sizes = "\n".join(f'{pool} = {{ size = 1, hours = "{hours}" }}' for pool, hours in pools.items())
+    used = ", ".join(f"{pool} = 1" for pool in pools)
+    keys = f'hours = "{listed}"\n' if listed else ""
+    make_list(line, {"t": f'run = "true"\npools = {{ {used} }}', "free": "run = 'true'"}, f"{keys}[pools]\n{sizes}")
+    ended = line.ends("work", "run", "--dry-run")
+    assert (ended.status, refused in ended.notes) == (2 if refused else 0, True)
+    assert "'free'" not in ended.notes
 
 
 def test_hint_of_a_cap_can_be_typed_and_is_above_the_use(line: CommandLine) -> None:

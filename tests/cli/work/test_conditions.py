@@ -145,3 +145,46 @@ def test_log_is_followed_over_attempts_and_killed_runners(line: CommandLine) -> 
 )
 def test_reason_names_the_exit_status_or_the_signal(reason: str, status: int, text: str) -> None:
     assert failure_reason_text(reason, status) == text
+
+
+def test_wildcards_are_answered_with_the_tasks_that_they_match(line: CommandLine) -> None:
+    asks = 'run = "codebatch ask ok? || exit 75"'
+    make_list(line, {"ask-me": asks, "one": 'run = "true"', "two": 'run = "exit 1"'})
+    line("work", "run", "-q", status=3, has_answer=True)
+    assert line("work", "answer", "ask*", "yes", "--batch", "latest").text.startswith("ask-me: yes; ")
+    assert line("work", "retry", "t*", "--no-run").text.startswith("to be run again: two; ")
+    assert line("work", "skip", "*o*", "--batch", "latest").text.startswith("skipped: two; ")
+
+
+def test_task_held_back_by_another_is_retried_only_with_it(line: CommandLine) -> None:
+    tasks = {"a": 'run = "test -e go"', "b": 'run = "true"\nneeds = ["a"]', "c": 'run = "true"\nneeds = ["b"]'}
+    make_list(line, tasks)
+    line("work", "run", "-q", status=3, has_answer=True)
+    batch = status(line)["batch_id"]
+    refused = line("work", "retry", "c", status=2).notes
+    assert (
+        f"c needs a, which has not succeeded\nhint: retry it too: codebatch work retry a c --batch {batch}" in refused
+    )
+    write(line.directory / "go", "")
+    line("work", "skip", "b", "--batch", batch)
+    ended = line("work", "retry", "a", status=3, has_answer=True).notes
+    assert f"skipped: b\nhint: run it with: codebatch work retry b --batch {batch}" in ended
+    assert "codebatch work retry b c" in line("work", "retry", "c", status=2).notes
+    line("work", "retry", "b", "c")
+    assert set(states(line).values()) == {"DONE"}
+
+
+def test_error_in_the_needs_of_a_group_is_reported_once(line: CommandLine) -> None:
+    write(
+        line.directory / "work.toml",
+        """
+        [tasks.b]
+        each.values = ["1", "2"]
+        run = "true {each}"
+        [tasks.g]
+        each.values = ["1", "2"]
+        run = "true {each}"
+        when = "test {tasks.b/{nope}.outputs}"
+        """,
+    )
+    assert line("work", "run", status=2).notes.count("unknown placeholder {nope}") == 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from tests.cli.work.test_work import count, line, make_list, states, status
 from tests.support.command_line import CommandLine, wait_until, write
 
@@ -61,7 +63,7 @@ def test_rate_limited_attempt_does_not_count_as_a_try(line: CommandLine) -> None
     assert re.search(r"one +waiting .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
     (task,) = (task for task in status(line)["tasks"] if task["id"] == "one")
     assert (task["state"], task["round"], task["try_number"], task["tries_max"]) == ("DONE", 2, 1, 1)
-    assert "codebatch: rate limited: retried after" in line("work", "log", "one", "--round", "1").text
+    assert "codebatch: rate limited, at least until 2" in line("work", "log", "one", "--round", "1").text
     made = line("work", "attempts", "one", "--json").json
     assert [(attempt["outcome"], attempt["reason"]) for attempt in made] == [("failed", "limited"), ("result", None)]
 
@@ -82,3 +84,34 @@ def test_failure_is_retried_only_if_retry_if_matches(line: CommandLine) -> None:
     line("work", "run", status=3)
     tries = {id_: len(line("work", "attempts", id_, "--json").json) for id_ in fails}
     assert tries == {"status": 3, "output": 3, "neither": 1, "limit": 3}
+
+
+@pytest.mark.parametrize(
+    ("keys", "limit"),
+    [("waits_max = 1", "`waits_max` of 1 is reached"), ("wait_seconds_max = 0.15", "`wait_seconds_max` of 0.15 is")],
+)
+def test_failure_names_the_limit_that_ended_the_waits(line: CommandLine, keys: str, limit: str) -> None:
+    make_list(line, {"a": f"run = 'echo in 0.1 s; exit 1'\nwait_if = 'in (?P<seconds>[0-9.]+) s'\n{keys}"})
+    notes = line("work", "run", status=3, has_answer=True).notes
+    assert limit in notes
+    assert "retried after" not in notes
+    for command in (("status",), ("events",), ("work", "attempts")):
+        texts = [row for row in line(*command).lines if limit in row]
+        assert len(texts) == 1, (command, line(*command).text)
+    assert status(line)["counts"] == {"FAILED": 1}
+
+
+def test_resume_shows_the_limit_that_was_set_since(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "test -e go"', "b": 'run = "true"'}, 'strategy = "serial"')
+    assert "2 tasks, one at a time" in line("work", "run", status=3, has_answer=True).notes
+    line("work", "set", "max-parallel=2", "--batch", "latest")
+    assert "2 tasks, 2 at a time" in line("resume", status=3, has_answer=True).notes
+
+
+def test_pool_of_a_list_without_pools_is_named_plainly(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "true"'})
+    line("work", "run", "-q")
+    for setting in ("pool.x=2", "pool.x.cost-max=2"):
+        refused = line("work", "set", setting, "--batch", "latest", status=2).notes
+        assert "has no pool 'x'" in refused
+        assert "its list has no pools" in refused

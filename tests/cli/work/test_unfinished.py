@@ -320,3 +320,12 @@ def test_unfinished_leaves_out_what_another_batch_is_running_or_will_run(line: C
     assert count(line, "a.began") == 1
     line(*LEFT)
     assert ran(line) == "bd"
+
+
+def test_every_kind_of_run_ends_with_0_if_nothing_is_left(line: CommandLine) -> None:
+    make_list(line, TASKS)
+    complete_all(line)
+    for option in ([], ["--detach"], ["--dry-run"]):
+        ended = line("work", "run", "--unfinished", *option)
+        assert "all selected tasks of work.toml are done" in ended.notes
+        assert line("work", "run", "--unfinished", *option, "--json").json["status"] == "COMPLETED"

@@ -97,6 +97,14 @@ def test_first_valid_answer_raises_a_cap_or_declines(answers: list[str], met: Me
     assert not meter.is_asked(cap) or met is None
 
 
+def test_raised_cap_that_was_set_later_is_not_met_by_the_same_unknown_cost() -> None:
+    meter = _meter([], {0: 2}, WorkLimits(attempts_max=9))
+    meter.change({"": Caps(cost_max=1)})
+    assert meter.met_cap(0) == ("", "cost_max", 1, 2)
+    meter.change({"": Caps(cost_max=3)})
+    assert meter.met_cap(0) is None
+
+
 def test_answer_for_an_old_value_of_a_cap_has_no_effect() -> None:
     meter = _meter([], {0: 2}, WorkLimits(attempts_max=2, on_cap="ask"))
     old = meter.met_cap(1)
