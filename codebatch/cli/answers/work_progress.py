@@ -41,6 +41,7 @@ class WorkProgressListener(WorkListener):
         self._is_sure = is_sure
         self._logs: dict[Path, tuple[LogReader, ProgramOutput]] = {}
         self._width = 0
+        self._has_begun = False
 
     def note(self, text: str) -> None:
         self._context.note(text)
@@ -67,15 +68,14 @@ class WorkProgressListener(WorkListener):
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
         waits = ["paused"] if progress.is_paused else []
         waits += closed_pool_texts(progress.closed, progress.by_hours)
+        if waits and not (self._has_begun or progress.running):
+            self.note(f"no task runs yet: {', '.join(waits)}")
+        self._has_begun = self._has_begun or bool(waits or progress.running)
         waits += [cap_text(cap, progress.cost_unit) for cap in progress.caps]
         details = ", ".join([*failed, *blocked, *waits, *running_texts, *([f"{more} more"] if more > 0 else [])])
-        eta = progress.eta
-        blocked_count, is_paused = progress.blocked, progress.is_paused
-        remaining = (
-            ""
-            if eta is None
-            else eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked_count, is_paused=is_paused)
-        )
+        remaining, is_paused = "", progress.is_paused
+        if (eta := progress.eta) is not None:
+            remaining = eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked, is_paused=is_paused)
         stage = ProgressStage(
             "running", progress.ended, progress.planned, "tasks", details, is_even=False, remaining_text=remaining
         )

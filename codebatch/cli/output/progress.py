@@ -85,6 +85,7 @@ class ProgressDisplay:
         self._lock = threading.RLock()
         self._is_over = threading.Event()
         self._is_drawn = False
+        self._last_line = ""
         self._began_seconds = running_ns()
         self._stage = ProgressStage("")
         self._pace = PaceEstimator()
@@ -142,7 +143,10 @@ class ProgressDisplay:
                 self._write(_ERASE_LINE + printable_line(line))
                 self._is_drawn = True
             elif self._stage.planned:
-                self._write(printable_line(plain_progress_line(self._stage, self._remaining_text(now / 1e9))) + "\n")
+                line = printable_line(plain_progress_line(self._stage, self._remaining_text(now / 1e9)))
+                if line != self._last_line:  # A wait of hours has the same line all the time.
+                    self._write(f"{line}\n")
+                self._last_line = line
 
     def _draw_until_closed(self) -> None:
         wait = QUIET_START_SECONDS if self._is_live else PLAIN_LINE_SECONDS

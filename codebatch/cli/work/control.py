@@ -217,9 +217,8 @@ def add(
 
 
 def _answer_work_control(context: CommandContext, work_batch: WorkBatch, change: str) -> int:
-    answer_work_status(
-        context, work_batch, [f"{change}; {work_batch.standing.state.value}: {status_summary(work_batch)}"]
-    )
+    state = "" if work_batch.standing.is_stalled else f"{work_batch.standing.state.value}: "
+    answer_work_status(context, work_batch, [f"{change}; {state}{status_summary(work_batch)}"])
     report_silence(context, work_batch)
     if work_batch.standing.coordinator is None:
         context.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")

@@ -177,7 +177,7 @@ class EventPublisher:
     def on_turn_end(self) -> None:
         """Finish a turn: write the events. At intervals, also emit a progress event and save durations."""
         now = self._running_ns()
-        if now >= self._next_progress_ns and (self._conductor.running_items or self._conductor.closed_pools):
+        if now >= self._next_progress_ns and (self._conductor.running_items or self._conductor.has_timers):
             self._update_progress(now)
         if self._estimator is not None and now - self._saved_ns >= _SAVE_INTERVAL_SECONDS * 1e9:
             self._saved_ns = now

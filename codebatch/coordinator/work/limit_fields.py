@@ -38,12 +38,11 @@ def wait_fields(conductor: Conductor, conclusion: AttemptOutcome) -> dict[str, o
 
 
 def pool_delays(conductor: Conductor, now_ns: int) -> dict[int, float]:
-    """Map items to the seconds until their pools open. An item whose pools are open is left out."""
+    """Map items to the seconds until their pools open and their own rate limits end. Other items are left out."""
     closed = conductor.closed_pools
-    if not closed:
-        return {}
     waits = {
-        item: max((closed.get(pool, 0) - now_ns for pool, _ in demand), default=0)
+        item: max(conductor.until_ns(item), *(closed.get(pool, 0) for pool, _ in demand), 0) - now_ns
         for item, demand in enumerate(conductor.agenda.demands)
+        if conductor.has_timers
     }
     return {item: wait_ns / 1e9 for item, wait_ns in waits.items() if wait_ns > 0}

@@ -139,6 +139,11 @@ class Conductor(CommandBatch):
         self._queue.add(due.item)
         return []
 
+    @property
+    def has_timers(self) -> bool:
+        """Whether an item waits for a time: its next try, or the opening of a pool."""
+        return bool(self._pending_waits or self.closed_pools)
+
     def _queue_all(self) -> None:
         """Queue all items that may start, after a limit that kept them from starting has changed."""
         for item in range(len(self.agenda.ids)):

@@ -167,6 +167,17 @@ def test_plain_progress_lines_show_the_remaining_time_of_the_phase(monkeypatch: 
     ]
 
 
+def test_plain_progress_line_is_not_repeated_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal(monkeypatch)
+    display = ProgressDisplay(stream, is_live=False)
+    for detail in ("starts at 22:00:00", "starts at 22:00:00", "a 1s", "starts at 22:00:00"):
+        display.show_stage(ProgressStage("running", 0, 1, "tasks", detail=detail, is_even=False))
+        display.draw()
+    assert [line.split(", ")[1] for line in stream.getvalue().splitlines()] == [
+        "starts at 22:00:00", "a 1s", "starts at 22:00:00",
+    ]  # fmt: skip
+
+
 def test_uneven_work_shows_no_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
     display = ProgressDisplay(stream, is_live=False)

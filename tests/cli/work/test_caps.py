@@ -26,7 +26,9 @@ def test_cap_on_cost_stops_the_list_until_a_person_raises_it(line: CommandLine) 
     batch = status(line)["batch_id"]
     line("resume", "--batch", batch, status=3, has_answer=True)
     assert count(line, "calls") == 2
-    line("work", "set", "cost-max=1.5", "--batch", batch)
+    changed = line("work", "set", "cost-max=1.5", "--batch", batch)
+    assert changed.text.startswith("set cost-max 1.5; 3 of 5 done (60%)")
+    assert "is not running; resume it with" in changed.notes
     line("resume", "--batch", batch, status=3, has_answer=True)
     assert count(line, "calls") == 3
     assert b'"caps":[{"scope":"","cap":"cost_max","limit":1.5,"used":1.5}]' in line("events", "--json").stdout
@@ -52,6 +54,26 @@ def test_time_of_the_start_is_shown_and_refused_in_the_past(line: CommandLine) -
     assert "starts at 2099-01-01 " in line("status").text
     line("cancel")
     assert count(line, "calls") == 0
+
+
+def test_run_that_cannot_start_tasks_says_so_once(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "echo >>calls"'})
+    process = line.start("work", "run", "--at", "2099-01-01T00:00:00Z")
+    assert process.stderr is not None
+    shown = [process.stderr.readline().decode() for _ in range(3)]
+    line("cancel")
+    notes = "".join(shown) + line.finish(process, status=3).notes
+    assert notes.count("no task runs yet: starts at 2099-01-01 ") == 1
+
+
+def test_time_left_includes_the_rate_limit_of_a_task_without_a_pool(line: CommandLine) -> None:
+    run = "test -e go || { echo retry after 600 seconds; exit 1; }"
+    make_list(line, {"a": f"run = '{run}'\nwait_if = 'after (?P<seconds>[0-9]+)'\nexpected_seconds = 1"})
+    line("work", "run", "--detach")
+    wait_until(lambda: b'"BATCH_PROGRESS"' in line("events", "--json").stdout, "the time left is estimated")
+    low, _, high = status(line)["eta_seconds"]
+    assert 400 < low <= high < 700
+    line("cancel")
 
 
 def test_met_cap_asks_once_for_each_value(line: CommandLine) -> None:

@@ -132,6 +132,9 @@ def test_outputs_that_cannot_be_collected_fail_the_task(line: CommandLine, run: 
     line("work", "run", status=3)
     assert (task_of(line, "build")["state"], task_of(line, "build")["reason"]) == ("FAILED", "check")
     assert text in str(task_of(line, "build")["notes"])
+    explanation = str(task_of(line, "build")["explanation"])
+    assert explanation.startswith("its outputs or changes could not be stored; outputs: ")
+    assert "not collected" not in explanation
     assert states(line)["use"] == "SKIPPED"
 
 

@@ -118,11 +118,11 @@ class AttemptOutputs:
                 outputs = store_when_possible(lambda: collect_outputs(root, patterns, self._objects))
             except (OutputsNotCollected, CodebatchError, OSError) as error:
                 reason = first_unreadable(error) if isinstance(error, OSError) else str(error)
-                self._log.report(f"its outputs were not collected: {reason}")
+                self._log.report(f"outputs: {reason}")
                 return _fail(result, is_final=True)  # Another attempt would find the same files.
             missing = unmatched_patterns(patterns, outputs.paths)
             if missing:
-                self._log.report(f"its outputs are incomplete: no file matches {missing[0]!r}")
+                self._log.report(f"outputs: no file matches {missing[0]!r}")
                 if not result.reason:
                     return _fail(result, is_final=False)
             result = msgspec.structs.replace(result, outputs=outputs.digest)
