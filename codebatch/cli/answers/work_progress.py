@@ -120,6 +120,9 @@ class WorkProgressListener(WorkListener):
     def stopping(self, cause: StopCause, detail: str, running: int) -> None:
         self.note(f"{stop_reason_text(cause, detail)}: stopping {count_text(running, 'task')}")
 
+    def notifying(self) -> None:
+        self._context.display.show_stage(ProgressStage("delivering notifications"))
+
     def stopped(self, stopped: CommandStopped) -> None:
         place = f"[{stopped.ended:,}/{stopped.planned:,}]"
         why = stop_reason_text(stopped.cause, stopped.detail)

@@ -16,7 +16,7 @@ from codebatch.model.work.command import Command, CommandId, decode_command, enc
 from codebatch.model.work.request import reloaded_command
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.work.command_plan import CommandPlan
-from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast_remaining
+from codebatch.scheduling.work.estimate import Eta, RemainingWork, forecast_remaining
 from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapshot
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.durations import CommandDuration, CommandDurations, program_name
@@ -105,7 +105,7 @@ class DurationEstimator:
         waiting: Sequence[int],
         running: Mapping[int, float],
         delays: Mapping[int, float] | None = None,
-    ) -> Forecast | None:
+    ) -> Eta | None:
         """Return an estimate of the remaining time of waiting and running items. Return None if no duration is known.
 
         `running` maps items to the seconds since their start, and `delays` to the seconds until their pools open.

@@ -33,7 +33,7 @@ from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained
 from codebatch.scheduling.work.caps import attempts_cost
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.estimate import Eta, Forecast
+from codebatch.scheduling.work.estimate import Eta
 from codebatch.scheduling.work.event_projection import EventProjector, ProjectedEvent
 from codebatch.scheduling.work.events import AttemptOutcome, CommandEvent, OutcomesConcluded, StartCommand
 from codebatch.store import layout
@@ -103,7 +103,7 @@ class EventPublisher:
         self._last_seq = 0
         self._began_ns = self._saved_ns = self._looked_ns = running_ns()
         self._next_progress_ns = self._began_ns + round(_FIRST_PROGRESS_SECONDS * 1e9)
-        self._forecast: tuple[Forecast, int] | None = None
+        self._forecast: tuple[Eta, int] | None = None
         self._signal = ""
         self._started_at: dict[int, int] = {}
         self._ended_count: dict[int, int] = {}
@@ -219,9 +219,7 @@ class EventPublisher:
             return None
         forecast, at_ns = self._forecast
         past = (self._running_ns() - at_ns) / 1e9
-        low, middle, high = (
-            max(0.0, round(estimate - past, 1)) for estimate in (forecast.low, forecast.middle, forecast.high)
-        )
+        low, middle, high = (max(0.0, round(estimate - past, 1)) for estimate in forecast.seconds)
         return Eta((low, middle, high), forecast.unknown)
 
     @property

@@ -141,6 +141,8 @@ def _running_notifier(work: Work, watcher: CommandWatcher | None) -> Iterator[No
     try:
         yield notifier
     finally:
+        if watcher is not None:
+            watcher.on_end()
         notifier.close((lambda _: None) if watcher is None else watcher.on_note)
         # A command may deliver an event in a process that it leaves behind.
         end_marked(HOLDER_VARIABLE, mark, min(work.notify.timeout_seconds, NOTIFY_LEFTOVER_SECONDS_MAX))

@@ -129,6 +129,9 @@ class CommandWatcher(Protocol):
         state.
         """
 
+    def on_end(self) -> None:
+        """Report that the run has ended, and that its last notifications are delivered now."""
+
     def on_forced_stop(self, is_killed: bool) -> None:
         """Report a forced stop. Running commands were terminated or, if `is_killed` is set, killed."""
 

@@ -31,22 +31,10 @@ _PRIOR_RUNS = 2.0
 _UINT64_MASK = (1 << 64) - 1
 
 
-class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+class Eta(msgspec.Struct, frozen=True):
     """The seconds until the batch ends, as quantiles 0.1, 0.5 and 0.9.
 
     `unknown` is the number of items whose duration is unknown. Their duration is assumed to be 0 seconds.
-    """
-
-    low: float
-    middle: float
-    high: float
-    unknown: int = 0
-
-
-class Eta(msgspec.Struct, frozen=True):
-    """Seconds until the end, as quantiles 0.1, 0.5 and 0.9.
-
-    `unknown` is the number of commands without known durations.
     """
 
     seconds: tuple[float, float, float]
@@ -70,22 +58,18 @@ class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
     delays: Mapping[int, float] = msgspec.field(default_factory=dict)
 
 
-def forecast_remaining(agenda: CommandPlan, remaining_work: RemainingWork) -> Forecast | None:
+def forecast_remaining(agenda: CommandPlan, remaining_work: RemainingWork) -> Eta | None:
     """Return the forecast for the remaining work, or None if no duration is known."""
     items = [*remaining_work.waiting, *remaining_work.running]
     known = [item for item in items if remaining_work.samples.get(item)]
     if not known:
-        return None if items else Forecast(low=0.0, middle=0.0, high=0.0)
+        return None if items else Eta((0.0, 0.0, 0.0))
     shift = _duration_factor(remaining_work.ratios)
     runs = max(SIMULATIONS_MIN, min(SIMULATIONS_MAX, SIMULATED_ITEMS_MAX // max(1, len(items))))
     ends = sorted(_simulate_makespan(agenda, remaining_work, shift, run, runs) for run in range(runs))
     middle = ends[len(ends) // 2] if len(ends) % 2 else (ends[len(ends) // 2 - 1] + ends[len(ends) // 2]) / 2
-    return Forecast(
-        low=ends[round(0.1 * (runs - 1))],
-        middle=middle,
-        high=ends[round(0.9 * (runs - 1))],
-        unknown=len(items) - len(known),
-    )
+    low, high = ends[round(0.1 * (runs - 1))], ends[round(0.9 * (runs - 1))]
+    return Eta((low, middle, high), len(items) - len(known))
 
 
 def _duration_factor(ratios: Sequence[float]) -> float:

@@ -90,15 +90,14 @@ def dry_run(paths: tuple[Path, ...], options: WorkOptions, place: StoreLocator) 
         )
         for task in placed
     )
+    low, middle, high = (0.0, 0.0, 0.0) if forecast is None else forecast.seconds
     return DryRunAnswer(
         source=work.source,
         strategy=work.strategy,
         max_parallel=work.max_parallel,
         tasks=tasks,
         makespan_seconds=round(max(task.end for task in placed), 3) if is_known else None,
-        range_seconds=None
-        if forecast is None
-        else (round(forecast.low, 1), round(forecast.middle, 1), round(forecast.high, 1)),
+        range_seconds=None if forecast is None else (round(low, 1), round(middle, 1), round(high, 1)),
         without_estimate=sum(estimate is None for estimate in seconds),
         warnings=listed.warnings,
         notes=listed.notes,

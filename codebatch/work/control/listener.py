@@ -185,6 +185,9 @@ class WorkListener:
     def stopped(self, stopped: CommandStopped) -> None:
         """Receive an attempt that was ended early."""
 
+    def notifying(self) -> None:
+        """Receive the end of the run. Its last notifications are delivered now."""
+
     def waiting(self, running: tuple[CommandId, ...], process_text: str) -> None:
         """Receive the running tasks while `cancel` waits for them. `process_text` describes the batch's process."""
 
@@ -304,6 +307,10 @@ class ListenerAdapter:
                 cost_unit=self._conductor.agenda.limits.cost_unit,
             )
         )
+
+    def on_end(self) -> None:
+        """Report that the last notifications are delivered."""
+        self._listener.notifying()
 
     def on_forced_stop(self, is_killed: bool) -> None:
         """Report that a second or third signal ends the running tasks."""

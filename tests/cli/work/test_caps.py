@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cli.terminal import on_a_terminal
 from tests.cli.work.test_work import count, line, make_list, states, status
 from tests.support.command_line import CommandLine, wait_until
 
@@ -64,6 +65,13 @@ def test_run_that_cannot_start_tasks_says_so_once(line: CommandLine) -> None:
     line("cancel")
     notes = "".join(shown) + line.finish(process, status=3).notes
     assert notes.count("no task runs yet: starts at 2099-01-01 ") == 1
+
+
+def test_delivery_of_notifications_is_shown_instead_of_tasks(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "true"'}, 'notify = { command = "sleep 2" }')
+    shown, _ = on_a_terminal(line, "work", "run", shown="stderr")
+    assert "delivering notifications" in shown
+    assert "running" not in shown.partition("delivering notifications")[2]
 
 
 def test_time_left_includes_the_rate_limit_of_a_task_without_a_pool(line: CommandLine) -> None:

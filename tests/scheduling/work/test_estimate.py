@@ -17,7 +17,7 @@ from msgspec import structs
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import TaskPolicy, Work, WorkEdge
 from codebatch.scheduling.work.command_plan import CommandPlan, longest_paths, make_command_plan
-from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast_remaining
+from codebatch.scheduling.work.estimate import Eta, RemainingWork, forecast_remaining
 from codebatch.scheduling.work.makespan import ScheduledItem, schedule_items
 
 GRAPHS = 120
@@ -60,7 +60,7 @@ class Machine:
         for item, seconds in lengths.items():
             self.seen.setdefault(item, deque(maxlen=SAMPLES)).append(seconds)
 
-    def at_half(self, placed: list[ScheduledItem]) -> tuple[float, Forecast | None]:
+    def at_half(self, placed: list[ScheduledItem]) -> tuple[float, Eta | None]:
         """Return the remaining time after half of a run, and its forecast."""
         total = max(task.end for task in placed)
         now = total / 2
@@ -92,9 +92,9 @@ def test_forecast_range_after_five_runs_contains_the_true_duration() -> None:
             if run >= KNOWN_RUNS:
                 truth, forecast = machine.at_half(placed)
                 assert forecast is not None
-                inside.append(forecast.low <= truth <= forecast.high)
-                errors.append(abs(forecast.middle - truth) / truth)
-                widths.append((forecast.high - forecast.low) / truth)
+                inside.append(forecast.seconds[0] <= truth <= forecast.seconds[2])
+                errors.append(abs(forecast.seconds[1] - truth) / truth)
+                widths.append((forecast.seconds[2] - forecast.seconds[0]) / truth)
             machine.learn(lengths)
     share, error = sum(inside) / len(inside), statistics.median(errors)
     print(f"inside {share:.1%}, median error {error:.1%}, median width {statistics.median(widths):.0%} of the truth")
@@ -107,13 +107,11 @@ def test_single_sample_gives_a_range_and_zero_samples_no_forecast() -> None:
     agenda = agenda_for([[]], 1)
     forecast = forecast_remaining(agenda, RemainingWork(waiting=[0], running={}, samples={0: (100.0,)}))
     assert forecast is not None
-    assert forecast.low <= 85
-    assert 95 <= forecast.middle <= 105
-    assert forecast.high >= 115
+    assert forecast.seconds[0] <= 85
+    assert 95 <= forecast.seconds[1] <= 105
+    assert forecast.seconds[2] >= 115
     assert forecast_remaining(agenda, RemainingWork(waiting=[0], running={}, samples={})) is None
-    assert forecast_remaining(agenda, RemainingWork(waiting=[], running={}, samples={})) == Forecast(
-        low=0, middle=0, high=0
-    )
+    assert forecast_remaining(agenda, RemainingWork(waiting=[], running={}, samples={})) == Eta((0, 0, 0))
 
 
 def test_forecast_counts_commands_without_samples() -> None:
@@ -128,12 +126,12 @@ def test_forecast_accounts_for_late_commands_and_slow_machines() -> None:
     agenda = agenda_for([[], []], 1)
     late = forecast_remaining(agenda, RemainingWork(waiting=[], running={0: 100.0}, samples={0: (10.0, 11.0, 12.0)}))
     assert late is not None
-    assert late.middle == pytest.approx(30.0)
+    assert late.seconds[1] == pytest.approx(30.0)
     slow = forecast_remaining(
         agenda, RemainingWork(waiting=[0], running={}, samples={0: (10.0,) * 8}, ratios=[2.0] * 30)
     )
     assert slow is not None
-    assert slow.middle == pytest.approx(20.0, rel=0.1)
+    assert slow.seconds[1] == pytest.approx(20.0, rel=0.1)
 
 
 @given(
@@ -173,7 +171,7 @@ def test_forecast_of_many_tasks_needs_no_schedule() -> None:
         agenda, RemainingWork(waiting=range(20_001), running={}, samples=dict.fromkeys(range(20_001), (4.0,)))
     )
     assert forecast is not None
-    assert forecast.middle == pytest.approx(20_001, rel=0.1)
+    assert forecast.seconds[1] == pytest.approx(20_001, rel=0.1)
 
 
 def test_tasks_that_wait_for_a_full_pool_are_not_rescanned(
