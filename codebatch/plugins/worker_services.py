@@ -132,7 +132,7 @@ class NameServices(Protocol):
 
 
 class UseServices(Protocol):
-    """The resolution of uses of names, with parsers (`codebatch_workers.uses.uses`)."""
+    """The resolution of uses of names, with parsers (`codebatch_workers.languages.uses`)."""
 
     def project_uses(
         self,

@@ -17,7 +17,7 @@ WORKER_MODULE = "codebatch_workers"
 LANGUAGE_SERVICES_MODULE = "codebatch_workers.runtime.introspection"
 ABSENCE_SERVICES_MODULE = "codebatch_workers.runtime.absence_reasons"
 NAME_SERVICES_MODULE = "codebatch_workers.runtime.name_search"
-USE_SERVICES_MODULE = "codebatch_workers.uses.uses"
+USE_SERVICES_MODULE = "codebatch_workers.languages.uses"
 SOURCE_SERVICES_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"

@@ -13,8 +13,8 @@ from codebatch.plugins.worker_services import (
     source_services,
     use_services,
 )
+from codebatch_workers.languages import uses
 from codebatch_workers.runtime import absence_reasons, code_search, introspection, name_search, source_lines
-from codebatch_workers.uses import uses
 
 LINES: SourceServices = source_lines
 ABSENCE: AbsenceServices = absence_reasons

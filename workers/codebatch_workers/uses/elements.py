@@ -10,7 +10,7 @@ from tree_sitter import Node
 from codebatch_workers.uses.declarations import Declaration, bound_declaration, function_node, name_declaration
 from codebatch_workers.uses.entities import DefinedEntity, Meaning, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import FUNCTION_TYPES, VALUE_TYPES
+from codebatch_workers.uses.language_rules import FUNCTION_TYPES, VALUE_TYPES
 
 _STEPS_MAX = 24
 _COLLECTION_NAMES = """

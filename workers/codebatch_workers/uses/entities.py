@@ -9,7 +9,7 @@ import msgspec
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import CLASS_TYPES, VALUE_TYPES
+from codebatch_workers.uses.language_rules import CLASS_TYPES, VALUE_TYPES
 
 
 class ModuleEntity(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from codebatch_workers.symbols.rust_types import rust_result_type
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
-from codebatch_workers.uses.languages import CLASS_TYPES, LANGUAGE_RULES, LanguageRules
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LanguageRules
 from codebatch_workers.uses.local_imports import LocalImport, local_imports
 from codebatch_workers.uses.lookup_budget import LookupBudget
 
@@ -35,18 +35,23 @@ _PYTHON_BUILTINS = frozenset(dir(builtins))
 
 
 class SourceFacts:
-    """Facts about a file. `links` are the `depends` edges of the file. `budget` bounds the lookups of definitions.
+    """Facts about a file.
+
+    `links` are the `depends` edges of the file. `budget` bounds the lookups of definitions. `rules` are those of the
+    language of the file, or None if uses are not resolved in it.
 
     The class has many methods, because each fact is computed from the same tree and cached with it.
     """
 
-    def __init__(self, path: str, file: SourceFile, links: Sequence[Edge], budget: LookupBudget) -> None:
+    def __init__(
+        self, path: str, file: SourceFile, links: Sequence[Edge], budget: LookupBudget, rules: LanguageRules | None
+    ) -> None:
         self.path = path
         self._budget = budget
         self.file = file
         self.language = file.language
-        self.rules = LANGUAGE_RULES.get(file.language, _NO_RULES)
-        self.is_resolved = file.language in LANGUAGE_RULES and file.tree is not None
+        self.rules = rules or LanguageRules()
+        self.is_resolved = rules is not None and file.tree is not None
         self._outline: FileOutline = file_outline(file)
         self.symbols: dict[str, list[Symbol]] = defaultdict(list)
         # `const a = require("a")` is a variable and an import.

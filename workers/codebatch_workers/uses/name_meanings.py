@@ -31,7 +31,7 @@ from codebatch_workers.uses.entities import (
     without_types,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES, VALUE_TYPES
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES, VALUE_TYPES
 from codebatch_workers.uses.local_imports import LocalImport
 from codebatch_workers.uses.values import Values
 

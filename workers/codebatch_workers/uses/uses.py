@@ -10,10 +10,10 @@ from codebatch.model.record import Edge
 from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, ModuleExport
 from codebatch_workers.symbols.marks import find_marks
 from codebatch_workers.symbols.occurrences.references import find_occurrences, may_contain_name
-from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import name_components
 from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.language_resolver import LanguageUses, UseContext
 from codebatch_workers.uses.lookup_budget import LookupBudget
 from codebatch_workers.uses.resolver import UseResolver
 
@@ -65,12 +65,19 @@ class SnapshotUses:
         read: SourceReader,
         links_of: Callable[[str], Sequence[Edge]],
         files_with_name: Callable[[str], Collection[str]],
+        uses_of: Callable[[str], LanguageUses | None],
     ) -> None:
+        """`read` returns the content and contexts of a file. `links_of` returns the `depends` edges of a file.
+
+        `files_with_name` returns the paths of all files that contain a name, and possibly of others. `uses_of` returns
+        how the uses of names are resolved in a language.
+        """
         self._read = read
+        self._uses_of = uses_of
         self._links_of = links_of
         self._facts: dict[str, SourceFacts | None] = {}
         self._budget = LookupBudget()
-        self._resolver = UseResolver(self._facts_of, files_with_name, self._budget)
+        self._resolver = UseResolver(UseContext(self._facts_of, files_with_name), self._budget, uses_of)
 
     def uses_in(self, path: str, name: str) -> list[NameUse]:
         """Return the occurrences of a name in a file, in text order, each resolved to definitions."""
@@ -152,26 +159,9 @@ class SnapshotUses:
 
     def _make_facts(self, path: str, content: bytes, contexts: Mapping[str, bytes]) -> SourceFacts:
         file = SourceFile(os.fsencode(path), content, executable=False, contexts=contexts)
-        return SourceFacts(path, file, self._links_of(path), self._budget)
+        uses = self._uses_of(file.language)
+        return SourceFacts(path, file, self._links_of(path), self._budget, None if uses is None else uses.rules)
 
 
 def _chosen_name(exported: str) -> str:
     return "" if exported in (DEFAULT_NAME, WHOLE_MODULE) else exported
-
-
-def defined_names(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> frozenset[str]:
-    """Return the qualified names of the symbols that a file defines."""
-    file = SourceFile(path, content, executable=False, contexts=contexts)
-    symbols = file_outline(file).symbols
-    return frozenset(symbol.qualified for symbol in symbols if symbol.symbol_type not in ("import", "parameter"))
-
-
-def project_uses(
-    read: SourceReader, links_of: Callable[[str], Sequence[Edge]], files_with_name: Callable[[str], Collection[str]]
-) -> SnapshotUses:
-    """Return the uses of names in a snapshot.
-
-    `read` returns the content and contexts of a file. `links_of` returns the `depends` edges of a file.
-    `files_with_name` returns the paths of all files that contain a name, and possibly of others.
-    """
-    return SnapshotUses(read, links_of, files_with_name)

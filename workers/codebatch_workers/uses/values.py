@@ -38,7 +38,7 @@ from codebatch_workers.uses.entities import (
     without_types,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import CLASS_TYPES, FUNCTION_TYPES, VALUE_TYPES
+from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, VALUE_TYPES
 
 _STEPS_MAX = 24
 _BUDGET = 400

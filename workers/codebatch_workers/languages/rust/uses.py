@@ -1,12 +1,12 @@
 """Uses of names in Rust: paths by modules and `use`, and members of types that the code states.
 
 Only members that the file of a type defines are found. Arguments of macros are not parsed, so only paths are resolved
-in them.
+in them. The module is as long as it is because paths and members are resolved by each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from tree_sitter import Node
@@ -19,7 +19,14 @@ from codebatch_workers.symbols.outline import scope_definitions
 from codebatch_workers.symbols.rust_types import called_function
 from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import CLASS_TYPES, FUNCTION_TYPES, LINK_CERTAINTY, VALUE_TYPES
+from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses, UseContext
+from codebatch_workers.uses.language_rules import (
+    CLASS_TYPES,
+    FUNCTION_TYPES,
+    LINK_CERTAINTY,
+    VALUE_TYPES,
+    LanguageRules,
+)
 
 _STEPS_MAX = 12
 """Maximum number of modules, `use` declarations and types that are followed for one name."""
@@ -48,11 +55,11 @@ class _RustChain(msgspec.Struct, frozen=True):
     start: int
 
 
-class RustUses:
-    """Resolves uses in Rust files. `facts_of` returns the facts of a file, or None."""
+class RustUses(LanguageResolver):
+    """Resolves uses in Rust files."""
 
-    def __init__(self, facts_of: Callable[[str], SourceFacts | None]) -> None:
-        self._facts_of = facts_of
+    def __init__(self, context: UseContext) -> None:
+        super().__init__(context)
         self._imports: dict[str, list[_RustImport]] = {}
         self._pending: set[tuple[str, str, str]] = set()
 
@@ -78,9 +85,9 @@ class RustUses:
         certainty = found.certainty if len(definitions) == 1 else "name"
         return Resolved(certainty, tuple(sorted(definitions))) if definitions else UNKNOWN
 
-    def follow_imports(self, facts: SourceFacts, name: str, line: int) -> Iterator[Meaning]:
+    def follow_import(self, facts: SourceFacts, name: str, line: int) -> Iterator[Meaning]:
         """Yield what the `use` declarations in a line that end with a name, or bind it, refer to."""
-        for imported in self._imports_of(facts) if facts.language == "rust" else ():
+        for imported in self._imports_of(facts):
             if imported.line == line and name in (imported.local, imported.target.rpartition("::")[2]):
                 yield from filter(None, [self._follow(facts, imported, 0)])
 
@@ -137,7 +144,7 @@ class RustUses:
         return None
 
     def _find_from_file(self, file: str, path: Sequence[str], certainty: str, steps: int) -> Meaning | None:
-        target, rest = self._facts_of(file), _path_in_file(path, file)
+        target, rest = self.facts_of(file), _path_in_file(path, file)
         if target is None or rest is None:
             return None
         found = self._find_items(Meaning("exact", (ModuleEntity((target,)),)), rest, steps + 1)
@@ -223,7 +230,7 @@ class RustUses:
         if len(files) > 1:
             return None
         if imported.is_module:
-            target = self._facts_of(files[0].target)
+            target = self.facts_of(files[0].target)
             return None if target is None else Meaning(certainty, (ModuleEntity((target,)),))
         return self._find_from_file(files[0].target, path, certainty, steps + 1)
 
@@ -422,3 +429,6 @@ def _module_or_function(facts: SourceFacts, scope: str) -> str:
         if "module" in types or types & FUNCTION_TYPES:
             return outer
     return ""
+
+
+USES = {"rust": LanguageUses(LanguageRules(separator="::"), RustUses)}

@@ -14,7 +14,8 @@ from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_ce
 from codebatch.model.record import Symbol
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY
+from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, LanguageRules
 
 _NAME_NODES = frozenset({"simple_identifier", "type_identifier"})
 # Conditions such as `#if os(Linux)`, and labels of arguments.
@@ -32,35 +33,38 @@ class _SwiftType(msgspec.Struct, frozen=True):
     count: int
 
 
-def resolve_swift_use(facts: SourceFacts, facts_of: _FactsOf, start: int, end: int, scope: str) -> Resolved:
-    """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-    node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
-    if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
-        return UNKNOWN
-    if node.parent is not None and node.parent.type in _NODES_WITHOUT_USES:
-        return UNKNOWN
-    chain = facts.chain_at(start, end)
-    if chain.is_open:
-        return UNKNOWN
-    names = chain.names
-    # After the name, because its own declaration must be seen.
-    receiver = facts.local_names.receiver(chain.start + len(names[0].encode()), names[0].encode())
-    if receiver == UNKNOWN_TYPE or (receiver and len(names) == 1):
-        return UNKNOWN
-    if receiver:
-        found = _find_type(facts, facts_of, receiver.split("."), scope)
-        if found is None or found.count < len(receiver.split(".")):
+class SwiftUses(LanguageResolver):
+    """The resolution of uses in Swift."""
+
+    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
+        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+        node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
+        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
             return UNKNOWN
-        return _members(found, names[1:], "inferred")
-    if names[0] in _OWN_TYPE_NAMES:
-        owner = _enclosing_type(facts, scope)
-        return _members(_SwiftType("inferred", facts, owner, 1), names[1:], "inferred") if owner else UNKNOWN
-    if not names[0][:1].isupper():
-        return _plain_name(facts, facts_of, names[0], scope) if len(names) == 1 else UNKNOWN
-    found = _find_type(facts, facts_of, names, scope)
-    if found is None:
-        return UNKNOWN
-    return _members(found, names[found.count :], found.certainty)
+        if node.parent is not None and node.parent.type in _NODES_WITHOUT_USES:
+            return UNKNOWN
+        chain = facts.chain_at(start, end)
+        if chain.is_open:
+            return UNKNOWN
+        names = chain.names
+        # After the name, because its own declaration must be seen.
+        receiver = facts.local_names.receiver(chain.start + len(names[0].encode()), names[0].encode())
+        if receiver == UNKNOWN_TYPE or (receiver and len(names) == 1):
+            return UNKNOWN
+        if receiver:
+            found = _find_type(facts, self.facts_of, receiver.split("."), scope)
+            if found is None or found.count < len(receiver.split(".")):
+                return UNKNOWN
+            return _members(found, names[1:], "inferred")
+        if names[0] in _OWN_TYPE_NAMES:
+            owner = _enclosing_type(facts, scope)
+            return _members(_SwiftType("inferred", facts, owner, 1), names[1:], "inferred") if owner else UNKNOWN
+        if not names[0][:1].isupper():
+            return _plain_name(facts, self.facts_of, names[0], scope) if len(names) == 1 else UNKNOWN
+        found = _find_type(facts, self.facts_of, names, scope)
+        if found is None:
+            return UNKNOWN
+        return _members(found, names[found.count :], found.certainty)
 
 
 def _find_type(facts: SourceFacts, facts_of: _FactsOf, names: Sequence[str], scope: str) -> _SwiftType | None:
@@ -129,3 +133,6 @@ def _enclosing_type(facts: SourceFacts, scope: str) -> str:
         if not symbols or any(symbol.symbol_type in CLASS_TYPES for symbol in symbols):
             return outer
     return ""
+
+
+USES = {"swift": LanguageUses(LanguageRules(labels=frozenset({"value_argument_label"})), SwiftUses)}

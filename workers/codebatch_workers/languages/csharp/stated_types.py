@@ -13,7 +13,7 @@ from codebatch.model.record import Edge, Symbol
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol
-from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES
 
 _STEPS_MAX = 16
 _TYPE_NODES = frozenset({"identifier", "generic_name", "qualified_name", "alias_qualified_name"})

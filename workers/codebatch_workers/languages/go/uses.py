@@ -6,16 +6,17 @@ A method can be in any file of the package of its type, so the files that contai
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
+from codebatch_workers.languages.go.chains import go_chain
 from codebatch_workers.symbols.go_types import split_result
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
-from codebatch_workers.uses.by_language.go_chains import go_chain
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import CLASS_TYPES, FUNCTION_TYPES, LINK_CERTAINTY, VALUE_TYPES
+from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
+from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, LINK_CERTAINTY, VALUE_TYPES
 from codebatch_workers.uses.local_imports import LocalImport
 
 _STEPS_MAX = 12
@@ -24,18 +25,8 @@ _STEPS_MAX = 12
 _MAJOR_VERSION = re.compile(r"/v\d+\Z")
 
 
-class GoUses:
-    """Resolves uses in Go files.
-
-    `facts_of` returns the facts of a file, or None. `files_with_name` returns the paths of all files that contain a
-    name, and possibly of others.
-    """
-
-    def __init__(
-        self, facts_of: Callable[[str], SourceFacts | None], files_with_name: Callable[[str], Collection[str]]
-    ) -> None:
-        self._facts_of = facts_of
-        self._files_with_name = files_with_name
+class GoUses(LanguageResolver):
+    """Resolves uses in Go files."""
 
     def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
         """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
@@ -80,7 +71,7 @@ class GoUses:
         linked = merge_meanings(
             Meaning(least_certain(LINK_CERTAINTY[edge.resolution], found.certainty), found.entities)
             for edge in facts.implicit_links.get(name, ())
-            if (target := self._facts_of(edge.target)) is not None and (found := _definitions(target, name))
+            if (target := self.facts_of(edge.target)) is not None and (found := _definitions(target, name))
         )
         return linked or merge_meanings(
             self._find_member(entity, name, steps + 1)
@@ -94,7 +85,7 @@ class GoUses:
         if imported.local:
             return imported.local
         for edge in facts.links_of(imported):
-            target = self._facts_of(edge.target) if edge.resolution != "external" else None
+            target = self.facts_of(edge.target) if edge.resolution != "external" else None
             if target is not None and _package(target):
                 return _package(target)
         return _MAJOR_VERSION.sub("", imported.target).rpartition("/")[2].removeprefix("go-").removesuffix(".go")
@@ -105,7 +96,7 @@ class GoUses:
         targets = [edge for edge in edges if edge.resolution != "external"]
         if not targets:
             return EXTERNAL_MEANING if edges else None
-        files = tuple(found for edge in targets if (found := self._facts_of(edge.target)) is not None)
+        files = tuple(found for edge in targets if (found := self.facts_of(edge.target)) is not None)
         return Meaning(LINK_CERTAINTY[targets[0].resolution], (ModuleEntity(files),)) if files else None
 
     # -- Members -------------------------------------------------------------------------------------------------------
@@ -154,16 +145,16 @@ class GoUses:
     def _package_files(self, facts: SourceFacts, name: str) -> Iterator[str]:
         """Yield the files of a file's package that contain a name."""
         directory = facts.path.rpartition("/")[0]
-        for path in self._files_with_name(name):
+        for path in self.files_with_name(name):
             if path.endswith(".go") and path.rpartition("/")[0] == directory:
-                other = self._facts_of(path)
+                other = self.facts_of(path)
                 if other is not None and _package(other) == _package(facts):
                     yield path
 
     def _find_in_package(self, paths: Iterable[str], qualified: str) -> Meaning | None:
         """Return the definitions with a qualified name in files of one package."""
-        containing = set(self._files_with_name(qualified.rpartition(".")[2]))
-        files = [facts for path in paths if path in containing and (facts := self._facts_of(path)) is not None]
+        containing = set(self.files_with_name(qualified.rpartition(".")[2]))
+        files = [facts for path in paths if path in containing and (facts := self.facts_of(path)) is not None]
         return merge_meanings(_definitions(facts, qualified) for facts in files)
 
     # -- Types ---------------------------------------------------------------------------------------------------------
@@ -219,3 +210,6 @@ def _as_value(found: Meaning | None) -> Meaning | None:
         isinstance(entity, DefinedEntity) and entity.symbols[0].symbol_type in CLASS_TYPES for entity in found.entities
     )
     return Meaning(least_certain(found.certainty, "inferred"), found.entities) if is_type else None
+
+
+USES = {"go": LanguageUses(resolver=GoUses)}

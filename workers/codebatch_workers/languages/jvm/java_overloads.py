@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty
-from codebatch_workers.uses.by_language.java_types import JavaMembers, Member, declared_type_node, node_text, type_name
+from codebatch_workers.languages.jvm.java_types import JavaMembers, Member, declared_type_node, node_text, type_name
 from codebatch_workers.uses.file_facts import SourceFacts
 
 

@@ -7,13 +7,13 @@ cast. An overload is chosen only by the number of arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
-from codebatch_workers.uses.by_language.java_overloads import candidates, parameter_of_result_type
-from codebatch_workers.uses.by_language.java_types import (
+from codebatch_workers.languages.jvm.java_overloads import candidates, parameter_of_result_type
+from codebatch_workers.languages.jvm.java_types import (
     EXTERNAL_TYPE,
     OBJECT_METHODS,
     JavaMembers,
@@ -27,6 +27,7 @@ from codebatch_workers.uses.by_language.java_types import (
     type_name,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.language_resolver import LanguageResolver, UseContext
 
 _STEPS_MAX = 40
 _METHODS = frozenset({"method"})
@@ -36,13 +37,14 @@ _LOCAL_KINDS = frozenset({"parameter", "variable"})
 _EXTERNAL_EXPRESSIONS = frozenset({"class_literal", "string_literal"})
 
 
-class JavaUses:
-    """Resolves uses in Java files. `facts_of` returns the facts of a file, or None."""
+class JavaUses(LanguageResolver):
+    """Resolves uses in Java files."""
 
-    def __init__(self, facts_of: Callable[[str], SourceFacts | None]) -> None:
-        self._types = JavaTypes(facts_of)
+    def __init__(self, context: UseContext) -> None:
+        super().__init__(context)
+        self._types = JavaTypes(context.facts_of)
 
-    def resolve(self, facts: SourceFacts, start: int, end: int) -> Resolved:
+    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
         """Return the definitions to which the name at the given offsets refers."""
         root = None if facts.file.tree is None else facts.file.tree.root_node
         node = None if root is None else root.named_descendant_for_byte_range(start, end)

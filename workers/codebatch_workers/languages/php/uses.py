@@ -14,12 +14,13 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
 from codebatch.model.record import Edge, Symbol
+from codebatch_workers.languages.php.classes import bases_of, class_around, traits_of
 from codebatch_workers.symbols.used_types import php_imported_names
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
-from codebatch_workers.uses.by_language.php_classes import bases_of, class_around, traits_of
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol
-from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY
+from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
 from codebatch_workers.uses.local_imports import LocalImport
 
 _STEPS_MAX = 24
@@ -46,20 +47,23 @@ class _PhpFound(msgspec.Struct, frozen=True):
     definitions: tuple[FileSymbol, ...] = ()
 
 
-def resolve_php_use(facts: SourceFacts, facts_of: _FactsOf, start: int, end: int, _scope: str) -> Resolved:
-    """Return the definitions to which the name at the given offsets refers."""
-    node = facts.file.tree.root_node.named_descendant_for_byte_range(start, end) if facts.file.tree else None
-    if node is None or node.type not in ("name", "variable_name") or node.parent is None:
-        return UNKNOWN
-    if node.type == "name" and node.parent.type == "variable_name":
-        node = node.parent
-    found = _PhpUse(facts, facts_of).find(node)
-    if found is None:
-        return UNKNOWN
-    if found.certainty == "external":
-        return EXTERNAL
-    definitions = {definition.facts.definition(definition.symbol) for definition in found.definitions}
-    return Resolved("name" if len(definitions) > 1 else found.certainty, tuple(sorted(definitions)))
+class PhpUses(LanguageResolver):
+    """The resolution of uses in PHP."""
+
+    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
+        """Return the definitions to which the name at the given offsets refers."""
+        node = facts.file.tree.root_node.named_descendant_for_byte_range(start, end) if facts.file.tree else None
+        if node is None or node.type not in ("name", "variable_name") or node.parent is None:
+            return UNKNOWN
+        if node.type == "name" and node.parent.type == "variable_name":
+            node = node.parent
+        found = _PhpUse(facts, self.facts_of).find(node)
+        if found is None:
+            return UNKNOWN
+        if found.certainty == "external":
+            return EXTERNAL
+        definitions = {definition.facts.definition(definition.symbol) for definition in found.definitions}
+        return Resolved("name" if len(definitions) > 1 else found.certainty, tuple(sorted(definitions)))
 
 
 class _PhpUse:
@@ -338,3 +342,6 @@ def _outermost(facts: SourceFacts, name: str, kinds: frozenset[str]) -> list[Fil
 
 def _text(facts: SourceFacts, node: Node) -> str:
     return "".join(facts.text(node).split())
+
+
+USES = {"php": LanguageUses(resolver=PhpUses)}

@@ -1,4 +1,4 @@
-"""Rules of each language that the resolution of uses needs."""
+"""Rules of a language that the resolution of uses needs, and the kinds of symbols that it distinguishes."""
 
 from __future__ import annotations
 
@@ -43,17 +43,6 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     labels: frozenset[str] = frozenset()
 
 
-_JAVASCRIPT = LanguageRules(
-    has_exports=True,
-    has_bindings=True,
-    constructor_member="constructor",
-    own_object=frozenset({"this"}),
-    base_object=frozenset({"super"}),
-    labels=frozenset(
-        {"pair", "pair_pattern", "method_definition", "jsx_attribute", "labeled_statement", "enum_assignment"}
-    ),
-)
-
 LINK_CERTAINTY: Mapping[object, Certainty] = {
     "exact": "exact",
     "file": "inferred",
@@ -61,34 +50,3 @@ LINK_CERTAINTY: Mapping[object, Certainty] = {
     "external": "external",
 }
 """The certainty that a link between files gives to the uses that follow it, by the resolution of the link."""
-
-LANGUAGE_RULES: Mapping[str, LanguageRules] = {
-    "c": LanguageRules(),
-    "csharp": LanguageRules(),
-    "go": LanguageRules(),
-    "java": LanguageRules(
-        own_object=frozenset({"this"}),
-        own_object_is_exact=True,
-        base_object=frozenset({"super"}),
-        sees_members=True,
-        has_overloads=True,
-        labels=frozenset({"element_value_pair"}),
-    ),
-    "javascript": _JAVASCRIPT,
-    "kotlin": LanguageRules(),
-    "php": LanguageRules(),
-    "python": LanguageRules(
-        own_object=frozenset({"self", "cls"}),
-        base_object=frozenset({"super"}),
-        stem_is_module=True,
-        has_bindings=True,
-        labels=frozenset({"keyword_argument"}),
-    ),
-    "ruby": LanguageRules(),
-    "rust": LanguageRules(separator="::"),
-    "scala": LanguageRules(),
-    "swift": LanguageRules(labels=frozenset({"value_argument_label"})),
-    "tsx": _JAVASCRIPT,
-    "typescript": _JAVASCRIPT,
-}
-"""The rules of the languages in which uses are resolved. In other languages, every use has the certainty `name`."""

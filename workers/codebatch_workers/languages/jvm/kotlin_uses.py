@@ -16,7 +16,8 @@ from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.symbols.local_names import declared_type
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import CLASS_TYPES, LINK_CERTAINTY
+from codebatch_workers.uses.language_resolver import LanguageResolver
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
 
 _STEPS_MAX = 12
 _FactsOf = Callable[[str], SourceFacts | None]
@@ -39,15 +40,18 @@ class _KotlinType(msgspec.Struct, frozen=True):
     count: int
 
 
-def resolve_kotlin_use(facts: SourceFacts, facts_of: _FactsOf, start: int, end: int, scope: str) -> Resolved:
-    """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-    node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
-    if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
-        return UNKNOWN
-    chain = facts.chain_at(start, end)
-    if chain.is_open or _is_label(node):
-        return UNKNOWN
-    return _KotlinFile(facts, facts_of).resolve(node, chain.names, chain.start, scope)
+class KotlinUses(LanguageResolver):
+    """The resolution of uses in Kotlin and Scala."""
+
+    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
+        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+        node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
+        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
+            return UNKNOWN
+        chain = facts.chain_at(start, end)
+        if chain.is_open or _is_label(node):
+            return UNKNOWN
+        return _KotlinFile(facts, self.facts_of).resolve(node, chain.names, chain.start, scope)
 
 
 class _KotlinFile:

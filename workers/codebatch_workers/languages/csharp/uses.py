@@ -7,14 +7,12 @@ number of arguments. Extension methods are not found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 from tree_sitter import Node
 
 from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_certain
 from codebatch.model.record import Symbol
-from codebatch_workers.uses.by_language.csharp_types import (
+from codebatch_workers.languages.csharp.stated_types import (
     CSharpMembers,
     CSharpType,
     CSharpTypes,
@@ -24,7 +22,8 @@ from codebatch_workers.uses.by_language.csharp_types import (
 )
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol
-from codebatch_workers.uses.languages import CLASS_TYPES, FUNCTION_TYPES
+from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
+from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES
 
 _STEPS_MAX = 24
 # Places of a type that are not the field `type` of a node.
@@ -61,19 +60,20 @@ class _CSharpMeaning(msgspec.Struct, frozen=True):
     symbols: tuple[FileSymbol, ...]
 
 
-def resolve_csharp_use(
-    facts: SourceFacts, facts_of: Callable[[str], SourceFacts | None], start: int, end: int, _scope: str
-) -> Resolved:
-    """Return the definitions to which the name at the given offsets refers."""
-    node = facts.file.tree.root_node.named_descendant_for_byte_range(start, end) if facts.file.tree else None
-    if node is None or node.type != "identifier" or (node.start_byte, node.end_byte) != (start, end):
-        return UNKNOWN
-    found = _CSharpUse(CSharpTypes(facts_of)).find(facts, node)
-    if found is None or not found.symbols:
-        return UNKNOWN
-    definitions = {symbol.facts.definition(symbol.symbol) for symbol in found.symbols}
-    is_one = len(definitions) == 1 or all(symbol.symbol.is_partial for symbol in found.symbols)
-    return Resolved(found.certainty if is_one else "name", tuple(sorted(definitions)))
+class CSharpUses(LanguageResolver):
+    """The resolution of uses in C#."""
+
+    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
+        """Return the definitions to which the name at the given offsets refers."""
+        node = facts.file.tree.root_node.named_descendant_for_byte_range(start, end) if facts.file.tree else None
+        if node is None or node.type != "identifier" or (node.start_byte, node.end_byte) != (start, end):
+            return UNKNOWN
+        found = _CSharpUse(CSharpTypes(self.facts_of)).find(facts, node)
+        if found is None or not found.symbols:
+            return UNKNOWN
+        definitions = {symbol.facts.definition(symbol.symbol) for symbol in found.symbols}
+        is_one = len(definitions) == 1 or all(symbol.symbol.is_partial for symbol in found.symbols)
+        return Resolved(found.certainty if is_one else "name", tuple(sorted(definitions)))
 
 
 class _CSharpUse:
@@ -391,3 +391,6 @@ def _is_field(parent: Node, field: str, node: Node) -> bool:
 
 def _as_found(found: CSharpType | None) -> _CSharpMeaning | None:
     return None if found is None else _CSharpMeaning(found.certainty, found.parts)
+
+
+USES = {"csharp": LanguageUses(resolver=CSharpUses)}

@@ -15,7 +15,8 @@ from codebatch.model.record import Symbol
 from codebatch_workers.symbols.ruby_constants import nesting_at
 from codebatch_workers.syntax.ruby_nesting import INHERITS_MARK, constant_name, namespaces
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.languages import LINK_CERTAINTY
+from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
+from codebatch_workers.uses.language_rules import LINK_CERTAINTY
 
 _CONSTANT = re.compile(r"(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\Z")
 _CONSTANT_NODES = frozenset({"constant", "scope_resolution"})
@@ -25,28 +26,31 @@ _FactsOf = Callable[[str], SourceFacts | None]
 _Place = tuple[SourceFacts, str]
 
 
-def resolve_ruby_use(facts: SourceFacts, facts_of: _FactsOf, start: int, end: int, scope: str) -> Resolved:
-    """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-    node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
-    if node is None or (node.start_byte, node.end_byte) != (start, end) or node.parent is None:
+class RubyUses(LanguageResolver):
+    """The resolution of uses in Ruby."""
+
+    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
+        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+        node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
+        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.parent is None:
+            return UNKNOWN
+        parent = node.parent
+        if node.type == "constant" and parent.child_by_field_name("method") != node:
+            is_last = parent.type == "scope_resolution" and parent.child_by_field_name("name") == node
+            certainty, places = _find_constant(facts, self.facts_of, parent if is_last else node)
+            return _resolved(certainty, [(place, symbol) for place, full in places for symbol in _named(place, full)])
+        receiver = parent.child_by_field_name("receiver")
+        if parent.type != "call" or receiver is None or parent.child_by_field_name("method") != node:
+            return UNKNOWN
+        name = facts.file.utf8[start:end].decode("utf-8", "replace")
+        if receiver.type in _CONSTANT_NODES:
+            certainty, places = _find_constant(facts, self.facts_of, receiver)
+            return _resolved(certainty, _methods(places, name, is_singleton=True))
+        if receiver.type == "self":
+            # A subclass can override the method.
+            place = (facts, next(namespaces(nesting_at(facts.file, start).removesuffix(INHERITS_MARK).split())))
+            return _resolved("inferred", _methods([place], name, is_singleton=_is_singleton_scope(facts, scope)))
         return UNKNOWN
-    parent = node.parent
-    if node.type == "constant" and parent.child_by_field_name("method") != node:
-        is_last = parent.type == "scope_resolution" and parent.child_by_field_name("name") == node
-        certainty, places = _find_constant(facts, facts_of, parent if is_last else node)
-        return _resolved(certainty, [(place, symbol) for place, full in places for symbol in _named(place, full)])
-    receiver = parent.child_by_field_name("receiver")
-    if parent.type != "call" or receiver is None or parent.child_by_field_name("method") != node:
-        return UNKNOWN
-    name = facts.file.utf8[start:end].decode("utf-8", "replace")
-    if receiver.type in _CONSTANT_NODES:
-        certainty, places = _find_constant(facts, facts_of, receiver)
-        return _resolved(certainty, _methods(places, name, is_singleton=True))
-    if receiver.type == "self":
-        # A subclass can override the method.
-        place = (facts, next(namespaces(nesting_at(facts.file, start).removesuffix(INHERITS_MARK).split())))
-        return _resolved("inferred", _methods([place], name, is_singleton=_is_singleton_scope(facts, scope)))
-    return UNKNOWN
 
 
 def _find_constant(facts: SourceFacts, facts_of: _FactsOf, node: Node) -> tuple[Certainty, list[_Place]]:
@@ -129,3 +133,6 @@ def _resolved(certainty: Certainty, found: list[tuple[SourceFacts, Symbol]]) -> 
         return UNKNOWN
     definitions = tuple(sorted({facts.definition(symbol) for facts, symbol in found}))
     return Resolved(certainty if len(definitions) == 1 else least_certain(certainty, "name"), definitions)
+
+
+USES = {"ruby": LanguageUses(resolver=RubyUses)}

@@ -1,0 +1,1 @@
+"""Java, Kotlin and Scala."""
