@@ -20,12 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codebatch_workers.resolution import ProjectResolver
 from codebatch_workers.resolution.tree import PathTree
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Explain, Fact, compare
 from tests.support import corpora
+from tests.tasks.resolution.resolving import project_resolver
 
 _HERE = Path(__file__).parent
 
@@ -50,7 +50,7 @@ def agree(
 ) -> Agreement:
     """Compare the resolutions of the imports of files below a root with the answers of `ask`."""
     paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
-    resolver = ProjectResolver(PathTree(paths, lambda path: (root / path).read_bytes()))
+    resolver = project_resolver(PathTree(paths, lambda path: (root / path).read_bytes()))
     resolutions: dict[Lead, str] = {}
     imports: dict[tuple[str, str], None] = {}
     for file in files:

@@ -14,6 +14,7 @@ from codebatch_workers.resolution.tree import PathTree
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
+from tests.tasks.resolution.resolving import project_resolver
 
 _STANDARD = ("std", "core", "alloc", "proc_macro", "test")
 
@@ -29,7 +30,7 @@ class _Crate(NamedTuple):
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
     """Compare the files of each crate (class `module`), and the files of each `use` (class: the resolution)."""
     paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
-    resolver = ProjectResolver(PathTree(paths, lambda path: (root / path).read_bytes()))
+    resolver = project_resolver(PathTree(paths, lambda path: (root / path).read_bytes()))
     targets = {
         file.path.decode(): [edge.target for edge in file_outline(file).edges if edge.edge_type == "imports"]
         for file in files

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from codebatch_workers.resolution import JvmDefinitions, ProjectResolver
+from codebatch_workers.languages.registry import import_rule
+from codebatch_workers.resolution import DeclaredModule, ImportContext, JvmDefinitions, ProjectResolver
 from codebatch_workers.resolution.tree import PathTree
 
 Files = dict[str, str]
+
+
+def project_resolver(
+    tree: PathTree,
+    definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
+    modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
+) -> ProjectResolver:
+    """Return a resolver with the rules of all languages."""
+    return ProjectResolver(ImportContext(tree, definitions, modules), import_rule)
 
 
 def tree(paths: str) -> Files:
@@ -18,7 +28,7 @@ def tree(paths: str) -> Files:
 
 def resolver(files: Files) -> ProjectResolver:
     """Return a resolver over a tree in memory."""
-    return ProjectResolver(PathTree(files, lambda path: files[path].encode()))
+    return project_resolver(PathTree(files, lambda path: files[path].encode()))
 
 
 def answer(
@@ -26,12 +36,12 @@ def answer(
 ) -> tuple[str, str]:
     """Return the answer of a resolver, and check that it does not depend on the order of paths."""
     defined = definitions or {}
-    resolved = ProjectResolver(PathTree(files, lambda name: files[name].encode()), lambda: defined).resolve(
+    resolved = project_resolver(PathTree(files, lambda name: files[name].encode()), lambda: defined).resolve(
         path, language, target
     )
     shuffled = list(files)
     random.Random(target).shuffle(shuffled)
     turned = dict(reversed(list(defined.items())))
-    second = ProjectResolver(PathTree(shuffled, lambda name: files[name].encode()), lambda: turned)
+    second = project_resolver(PathTree(shuffled, lambda name: files[name].encode()), lambda: turned)
     assert second.resolve(path, language, target) == resolved
     return resolved.resolution, " ".join(resolved.paths)

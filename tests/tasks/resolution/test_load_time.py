@@ -131,6 +131,9 @@ def test_compiler_options_determine_whether_imports_are_erased(options: dict[str
         "split/tsconfig.json": '{"files": [], "references": [{"path": "./tsconfig.app.json"}]}',
         "split/tsconfig.app.json": configuration,
     }
-    answers = [resolver(files).erases_imports(f"{place}/src/a.ts") for place in ("own", "extended", "split", "reset")]
+    answers = [
+        resolver(files).erases_imports(f"{place}/src/a.ts", "typescript")
+        for place in ("own", "extended", "split", "reset")
+    ]
     assert answers == [expected, expected, expected, True]
-    assert resolver(files).erases_imports("a.ts")
+    assert resolver(files).erases_imports("a.ts", "typescript")

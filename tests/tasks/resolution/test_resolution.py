@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, ProjectResolver
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX
 from codebatch_workers.resolution.tree import PathTree
-from tests.tasks.resolution.resolving import Files, answer, resolver, tree
+from tests.tasks.resolution.resolving import Files, answer, project_resolver, resolver, tree
 
 PYTHON = tree(
     """
@@ -390,7 +390,7 @@ IMPORTING_FILES = {
 def test_hostile_configuration_file_resolves_nothing_outside(name: str) -> None:
     paths = {name, "y.ts", "y/index.js", "y/package.json", *IMPORTING_FILES.values()}
     for content in HOSTILE[name]:
-        project_resolver = ProjectResolver(PathTree(paths, {name: content.encode()}.get))
+        found = project_resolver(PathTree(paths, {name: content.encode()}.get))
         for language, path in IMPORTING_FILES.items():
             for target in (
                 "y",
@@ -409,7 +409,7 @@ def test_hostile_configuration_file_resolves_nothing_outside(name: str) -> None:
                 "*",
                 "::",
             ):
-                assert set(project_resolver.resolve(path, language, target).paths) <= paths
+                assert set(found.resolve(path, language, target).paths) <= paths
 
 
 def test_hostile_patterns_resolve_in_time() -> None:
@@ -417,7 +417,7 @@ def test_hostile_patterns_resolve_in_time() -> None:
     deep = "/".join(["a"] * 60)
     globs = ", ".join('"' + "**/a/" * count + 'b"' for count in range(1, 60))
     patterns = ", ".join(f'"{number}*": ["x"]' for number in range(20_000))
-    project_resolver = resolver(
+    patterned = resolver(
         {
             "package.json": f'{{"workspaces": [{globs}], "dependencies": {{"deep": "1"}}}}',
             "tsconfig.json": f'{{"compilerOptions": {{"paths": {{{patterns}, "19999": ["./a.ts"]}}}}}}',
@@ -426,16 +426,16 @@ def test_hostile_patterns_resolve_in_time() -> None:
             "a.ts": "",
         }
     )
-    assert project_resolver.resolve("a.ts", "typescript", "deep").resolution == "file"
-    assert project_resolver.resolve("a.ts", "typescript", "19999").paths == ("a.ts",)
+    assert patterned.resolve("a.ts", "typescript", "deep").resolution == "file"
+    assert patterned.resolve("a.ts", "typescript", "19999").paths == ("a.ts",)
     for number in range(300):
-        assert project_resolver.resolve("a.ts", "typescript", f"y{number}").resolution == "external"
+        assert patterned.resolve("a.ts", "typescript", f"y{number}").resolution == "external"
 
 
 def test_oversized_configuration_file_is_ignored() -> None:
     content = b'{"compilerOptions": {"baseUrl": "."}}'
     for padding, expected in ((0, ("b.ts",)), (DOCUMENT_BYTES_MAX, ())):
-        project_resolver = ProjectResolver(
+        found = project_resolver(
             PathTree(["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get)
         )
-        assert project_resolver.resolve("c/a.ts", "typescript", "b").paths == expected
+        assert found.resolve("c/a.ts", "typescript", "b").paths == expected

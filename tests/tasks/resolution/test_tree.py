@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, ProjectResolver
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX
 from codebatch_workers.resolution.tree import FITTING_FILES_MAX, PathTree, nearest_paths, relative_to
+from tests.tasks.resolution.resolving import project_resolver
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_nearest_path_shares_the_longest_prefix() -> None:
 )
 def test_name_that_matches_too_many_files_is_external(count: int, resolution: str) -> None:
     files = [f"d{number}/acme/{name}.py" for number in range(count) for name in ("__init__", "util")]
-    resolved = ProjectResolver(PathTree(["tests/a.py", *files], lambda _: b"")).resolve(
+    resolved = project_resolver(PathTree(["tests/a.py", *files], lambda _: b"")).resolve(
         "tests/a.py", "python", "acme.util"
     )
     assert (resolved.resolution, len(resolved.paths)) == (resolution, count if resolution != "external" else 0)
@@ -42,4 +43,4 @@ def test_name_that_matches_too_many_files_is_external(count: int, resolution: st
 @pytest.mark.parametrize(("size", "resolution"), [(DOCUMENT_BYTES_MAX, "exact"), (DOCUMENT_BYTES_MAX + 1, "external")])
 def test_oversized_configuration_file_is_not_read(size: int, resolution: str) -> None:
     files = {"go.mod": b"module acme.org/x\n//".ljust(size, b" "), "a/a.go": b"", "b/b.go": b""}
-    assert ProjectResolver(PathTree(files, files.get)).resolve("a/a.go", "go", "acme.org/x/b").resolution == resolution
+    assert project_resolver(PathTree(files, files.get)).resolve("a/a.go", "go", "acme.org/x/b").resolution == resolution

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import cast
 
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
 from codebatch_workers.uses.language_resolver import LanguageUses
 
 _LANGUAGES_BY_FAMILY: Mapping[str, str] = {
@@ -16,10 +18,12 @@ _LANGUAGES_BY_FAMILY: Mapping[str, str] = {
     "go": "go",
     "javascript": "javascript tsx typescript",
     "jvm": "java kotlin scala",
+    "lua": "lua",
     "php": "php",
     "python": "python",
     "ruby": "ruby",
     "rust": "rust",
+    "shell": "bash zsh",
     "swift": "swift",
 }
 _FAMILY_BY_LANGUAGE = {
@@ -27,12 +31,28 @@ _FAMILY_BY_LANGUAGE = {
 }
 
 
+def import_rule(language: str) -> Callable[[ImportContext], ImportRule] | None:
+    """Return the rule of a language for imports, or None if its imports are not resolved."""
+    module = _part(language, "imports")
+    rules: Mapping[str, Callable[[ImportContext], ImportRule]] = {} if module is None else module.IMPORT_RULES
+    return rules.get(language)
+
+
+def implicit_import_rule(language: str) -> type[ImplicitImportRule] | None:
+    """Return the rule of a language for names that are used without an import, or None if it has none."""
+    module = _part(language, "implicit")
+    rules: Mapping[str, type[ImplicitImportRule]] = {} if module is None else module.IMPLICIT_RULES
+    return rules.get(language)
+
+
 def language_uses(language: str) -> LanguageUses | None:
     """Return how the uses of names are resolved in a language, or None if they are not."""
     module = _part(language, "uses")
-    return None if module is None else cast("Mapping[str, LanguageUses]", module.USES).get(language)
+    uses: Mapping[str, LanguageUses] = {} if module is None else module.USES
+    return uses.get(language)
 
 
+@cache
 def _part(language: str, part: str) -> ModuleType | None:
     """Return a module of the family of a language, or None if the family has none with this name."""
     family = _FAMILY_BY_LANGUAGE.get(language)

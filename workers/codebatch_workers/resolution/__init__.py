@@ -1,14 +1,14 @@
 """Resolution of imports to files of a snapshot, by the rules of each language and by configuration files."""
 
 from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_configuration_file, relevant_part
-from codebatch_workers.resolution.jvm import JvmDefinitions
-from codebatch_workers.resolution.modules import DeclaredModule
+from codebatch_workers.resolution.import_rule import DeclaredModule, ImportContext, JvmDefinitions
 from codebatch_workers.resolution.resolver import ProjectResolver
 from codebatch_workers.resolution.tree import ResolvedImport
 
 __all__ = [
     "DOCUMENT_BYTES_MAX",
     "DeclaredModule",
+    "ImportContext",
     "JvmDefinitions",
     "ProjectResolver",
     "ResolvedImport",

@@ -31,14 +31,16 @@ from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.languages.registry import implicit_import_rule, import_rule
 from codebatch_workers.resolution import (
     DOCUMENT_BYTES_MAX,
     DeclaredModule,
+    ImportContext,
     ProjectResolver,
     is_configuration_file,
     relevant_part,
 )
-from codebatch_workers.resolution.implicit.project_names import ImplicitImports, definitions_key
+from codebatch_workers.resolution.implicit_imports import ImplicitImports
 from codebatch_workers.resolution.tree import PathTree
 
 # The imported files of each file. The flag is whether the import counts for cycles.
@@ -85,7 +87,7 @@ class DependenciesTask:
             if file is None or old_file is None or old_file.lang != file.lang:
                 return None
             records, old_records = project.records_of(new, "symbols"), before.records_of(old, "symbols")
-            if definitions_key(old_file, old_records) != definitions_key(file, records):
+            if _definitions_key(old_file, old_records) != _definitions_key(file, records):
                 return None
             imports, names = _import_edges(records), _used_names(records)
             if (imports, names) != (_import_edges(old_records), _used_names(old_records)):
@@ -166,10 +168,9 @@ class _ProjectLinks:
 
         self.files = _file_by_path(project)
         tree = PathTree([*self.files, *filter(None, map(_path_text, project.outside))], read)
-        self._resolver = ProjectResolver(
-            tree, lambda: self._implicit.jvm_definitions, lambda: _modules_by_path(project)
-        )
-        self._implicit = ImplicitImports(project, self.files, tree, self._resolver)
+        context = ImportContext(tree, lambda: self._implicit.definitions, lambda: _modules_by_path(project))
+        self._resolver = ProjectResolver(context, import_rule)
+        self._implicit = ImplicitImports(project, self.files, context, implicit_import_rule)
 
     def edges_of(self, path: str, imports: Sequence[Edge], names: Names | None) -> list[Edge]:
         """Return the `depends` edges of a file, by line."""
@@ -183,7 +184,7 @@ class _ProjectLinks:
         merged.
         """
         edges: dict[tuple[str, int], Edge] = {}
-        erases = self._resolver.erases_imports(path) if any(record.erasable for record in imports) else False
+        erases = self._resolver.erases_imports(path, language) if any(record.erasable for record in imports) else False
         for record in () if language in _LANGUAGES_IMPORTING_MODULES else imports:
             type_only = record.type_only or (record.erasable and erases)
             resolved = self._implicit.resolve_import(path, record.target) or self._resolver.resolve(
@@ -206,6 +207,11 @@ class _ProjectLinks:
                         cell_line=record.cell_line,
                     )
         return list(edges.values())
+
+
+def _definitions_key(file: File, records: Sequence[Record]) -> Hashable:
+    rule = implicit_import_rule(file.lang)
+    return None if rule is None else rule.definitions_key(file, records)
 
 
 def _modules_by_path(project: Project) -> dict[str, list[DeclaredModule]]:

@@ -21,9 +21,9 @@ from codebatch_workers.resolution.documents import (
     read_toml,
     table_at,
 )
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
 from codebatch_workers.resolution.tree import (
     EXTERNAL_IMPORT,
-    PathTree,
     ResolvedImport,
     exact_import,
     fitting_import,
@@ -76,14 +76,14 @@ class _PythonProject(msgspec.Struct, frozen=True, kw_only=True):
     packages: tuple[tuple[str, str], ...] = ()
 
 
-class PythonImports:
+class PythonImports(ImportRule):
     """The resolution of imports such as `a.b.c` and `..a.b`.
 
     The last name can be a module, or a member of the module before it.
     """
 
-    def __init__(self, tree: PathTree) -> None:
-        self._tree = tree
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
         self._projects: dict[str, _PythonProject] = {}
         self._packages: dict[str, str | None] = {}
         self._cached_module_file = lru_cache(_CACHED_RESULTS_MAX)(self._find_module)
@@ -338,3 +338,6 @@ def _configured_paths(document: JsonObject) -> tuple[list[str], list[tuple[str, 
     roots += [maturin] if maturin is not None else []
     roots += as_strings(table_at(document, "tool", "pytest", "ini_options").get("pythonpath"))
     return roots, packages
+
+
+IMPORT_RULES = {"python": PythonImports}

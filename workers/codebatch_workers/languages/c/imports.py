@@ -16,9 +16,9 @@ from functools import cached_property
 
 import msgspec
 
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
 from codebatch_workers.resolution.tree import (
     EXTERNAL_IMPORT,
-    PathTree,
     ResolvedImport,
     exact_import,
     fitting_import,
@@ -55,11 +55,13 @@ class _CompileCommand(msgspec.Struct):
     arguments: list[str] = []
 
 
-class CIncludes:
+class CIncludes(ImportRule):
     """The resolution of `#include` paths. Whether quotes or angle brackets surround a path is unknown."""
 
-    def __init__(self, tree: PathTree) -> None:
-        self._tree = tree
+    depends_on_file = True
+
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
         self._ranks: dict[str, Mapping[str, int]] = {}
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
@@ -190,3 +192,6 @@ def _path_in_tree(base: str, directory: str, written: str) -> str | None:
     if absolute is None or not (absolute == base or not base or absolute.startswith(f"{base}/")):
         return None
     return absolute[len(base) :].lstrip("/")
+
+
+IMPORT_RULES = {"c": CIncludes, "cpp": CIncludes}

@@ -11,15 +11,17 @@ lambda hides it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
-from codebatch.model.record import Edge, Symbol
-from codebatch_workers.resolution.implicit.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.jvm import JvmDefinitions, JvmImports
-from codebatch_workers.resolution.tree import FITTING_FILES_MAX, PathTree
+from codebatch.model.record import Edge, File, Record, Symbol
+from codebatch_workers.languages.jvm.imports import JvmImports
+from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule, visible_definitions
+from codebatch_workers.resolution.import_rule import ImportContext, JvmDefinitions
+from codebatch_workers.resolution.tree import FITTING_FILES_MAX
 
 JVM_LANGUAGES = frozenset({"java", "kotlin", "scala"})
 TYPE_SYMBOLS = frozenset({"class", "enum", "interface", "struct", "trait", "type"})
@@ -69,14 +71,14 @@ class _InheritedTypes(msgspec.Struct, frozen=True):
         return self.is_open or (self.has_platform and name in _PLATFORM_NESTED_TYPES)
 
 
-class JvmPackageNames:
+class JvmPackageNames(ImplicitImportRule):
     """The names that the files of each package define at their outermost level."""
 
-    definitions_text = ""
+    needs_relations = True
 
-    def __init__(self, tree: PathTree) -> None:
-        self._tree = tree
-        self.definitions: dict[str, JvmDefinitions] = {}
+    def __init__(self, context: ImportContext) -> None:
+        self._context = context
+        self._definitions: dict[str, JvmDefinitions] = {}
         self._files: dict[str, _FileTypes] = {}
         self._types: dict[str, set[str]] = {}
         self._values: dict[str, set[str]] = {}
@@ -86,9 +88,26 @@ class JvmPackageNames:
         self._inheritable: set[str] = set(_PLATFORM_NESTED_TYPES)
         self._inherited: dict[str, _InheritedTypes] = {}
 
+    @property
+    def definitions(self) -> Mapping[str, JvmDefinitions]:
+        return self._definitions
+
+    @classmethod
+    def definitions_key(cls, file: File, records: Sequence[Record]) -> Hashable:
+        is_package_object = isinstance(file.path, str) and file.path.endswith("/package.scala")
+        visible = visible_definitions(
+            record
+            for record in records
+            if isinstance(record, Symbol)
+            and record.symbol_type != "import"
+            and (not record.scope or record.symbol_type in TYPE_SYMBOLS or is_package_object)
+        )
+        bases, stars = bases_and_stars([record for record in records if isinstance(record, Edge)])
+        return visible, bases, stars if bases else (), file.parse == "ok"
+
     @cached_property
     def _imports(self) -> JvmImports:
-        return JvmImports(self._tree, (".java",), self.definitions)
+        return JvmImports(self._context, (".java",), self._definitions)
 
     @cached_property
     def _defined_names(self) -> frozenset[str]:
@@ -111,7 +130,7 @@ class JvmPackageNames:
                 if symbol.visibility != "private" and not path.endswith("/package.scala"):
                     self._inheritable.add(symbol.name)
         package = ".".join(packages if language == "scala" else packages[:1])
-        self.definitions[path] = JvmDefinitions(package, frozenset(symbol.name for symbol in defined), is_partial)
+        self._definitions[path] = JvmDefinitions(package, frozenset(symbol.name for symbol in defined), is_partial)
         self._files[path] = _FileTypes(package, language, frozenset(nested))
         if path.endswith((".kts", ".sc")):
             return  # Other files cannot use the names of a script.
@@ -136,7 +155,9 @@ class JvmPackageNames:
         if file is not None:
             file.bases, file.stars = bases_and_stars(edges)
 
-    def resolve(self, path: str, language: str, name: str, imports: Sequence[Edge]) -> ImplicitImport | None:
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
         """See `ImplicitImportRule.resolve`. A name that begins with a dot is a member or an extension function."""
         if name.rpartition(".")[2] not in self._defined_names:
             return None
@@ -218,7 +239,7 @@ class JvmPackageNames:
         is_open = has_platform = False
         for base in file.bases:
             outermost = base.partition(".")[0]
-            if outermost in self.definitions[path].names or outermost in file.nested:
+            if outermost in self._definitions[path].names or outermost in file.nested:
                 continue
             paths = self._base_files(path, file, base)
             is_platform = not paths and self._is_platform_base(file, base)
@@ -268,3 +289,6 @@ def bases_and_stars(edges: Sequence[Edge]) -> tuple[tuple[str, ...], tuple[str, 
         first, dot, rest = name.partition(".")
         bases.add(f"{imported.get(first, first)}{dot}{rest}")
     return tuple(sorted(bases)), stars
+
+
+IMPLICIT_RULES = {"java": JvmPackageNames, "kotlin": JvmPackageNames, "scala": JvmPackageNames}

@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.resolution.implicit.implicit_import import ImplicitImport
-from codebatch_workers.resolution.requires_and_includes import PhpImports
-from codebatch_workers.resolution.tree import PathTree, ResolvedImport, fitting_import
+from codebatch_workers.languages.php.imports import PhpImports
+from codebatch_workers.resolution.implicit_import import ImplicitImport
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.import_rule import ImportContext
+from codebatch_workers.resolution.tree import ResolvedImport, fitting_import
 
 _CLASSES = frozenset({"class", "enum", "interface", "trait"})
 _FUNCTION_MARK = "()"
 
 
-class PhpNames:
+class PhpNames(ImplicitImportRule):
     """The classes and functions of all PHP files, by name in lower case, with the namespace."""
 
     definitions_text = '"scope":""'
 
-    def __init__(self, tree: PathTree) -> None:
-        self._autoloading = PhpImports(tree)
+    def __init__(self, context: ImportContext) -> None:
+        self._autoloading = context.shared(PhpImports)
         self._classes: dict[str, set[str]] = {}
         self._functions: dict[str, set[str]] = {}
         self._functions_as_written: set[str] = set()
@@ -31,7 +33,7 @@ class PhpNames:
         self._aliases: dict[str, dict[str, int]] = {}
         self._known_files: set[str] = set()
 
-    def add_definitions(self, path: str, _language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
+    def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         namespace, namespaces = "", list[str]()
         for symbol in symbols:
             if symbol.symbol_type == "namespace":
@@ -49,7 +51,9 @@ class PhpNames:
                 self._aliases.setdefault(path, {})[symbol.name.lower()] = symbol.line
         self._namespaces[path] = tuple(dict.fromkeys(namespaces)) or ("",)
 
-    def resolve(self, path: str, _language: str, name: str, imports: Sequence[Edge]) -> ImplicitImport | None:
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
         written = name.removesuffix(_FUNCTION_MARK)
         is_function = written != name
         table = self._functions if is_function else self._classes
@@ -123,3 +127,6 @@ def _join(namespace: str, name: str) -> str:
 
 def _last_name(name: str) -> str:
     return name.rpartition("\\")[2]
+
+
+IMPLICIT_RULES = {"php": PhpNames}

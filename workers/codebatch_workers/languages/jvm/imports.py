@@ -13,14 +13,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import msgspec
 
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule, JvmDefinitions
 from codebatch_workers.resolution.tree import (
     EXTERNAL_IMPORT,
     FITTING_FILES_MAX,
-    PathTree,
     ResolvedImport,
     fitting_import,
     is_test_or_example,
@@ -35,17 +35,6 @@ _TEST_SOURCE_SET = re.compile(r"(?i)test|\A(?:it|jmh)\Z")
 _SOURCE_SET_DIRECTORY = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
 
 
-class JvmDefinitions(msgspec.Struct, frozen=True):
-    """The definitions of a file: its package, and the names in its outermost scope.
-
-    If `is_partial` is true, the file was not completely parsed, so it can define further names.
-    """
-
-    package: str
-    names: frozenset[str]
-    is_partial: bool = False
-
-
 class _NameMatch(msgspec.Struct, frozen=True):
     """The files that match a name, by the source root that contains them.
 
@@ -56,17 +45,19 @@ class _NameMatch(msgspec.Struct, frozen=True):
     is_guess: bool = False
 
 
-class JvmImports:
+class JvmImports(ImportRule):
     """The resolution of imports such as `a.b.C`, `a.b.C.member` and `a.b.*`."""
 
-    def __init__(self, tree: PathTree, endings: Sequence[str], definitions: Mapping[str, JvmDefinitions]) -> None:
+    def __init__(
+        self, context: ImportContext, endings: Sequence[str], definitions: Mapping[str, JvmDefinitions] | None = None
+    ) -> None:
         """`endings` are the extensions of files that can contain a class, most likely first.
 
-        `definitions` maps the paths of files to their definitions.
+        `definitions` maps the paths of files to their definitions. By default, they are those of the context.
         """
-        self._tree = tree
+        super().__init__(context)
         self._endings = tuple(endings)
-        self._definitions = definitions
+        self._definitions = context.definitions() if definitions is None else definitions
         self._cached_matches = lru_cache(_CACHED_TARGETS_MAX)(self._find_matches)
         self._source_root = lru_cache(_CACHED_TARGETS_MAX)(self._find_source_root)
 
@@ -245,3 +236,16 @@ def _is_same_module(directory: str, root: str) -> bool:
     """Return whether the source root `root` belongs to the same module as `directory`."""
     match = _SOURCE_SET_DIRECTORY.match(root)
     return match is not None and directory.startswith(f"{match[1]}src/")
+
+
+class _ScalaImports(JvmImports):
+    """Imports can be relative to a package that encloses them."""
+
+    depends_on_file = True
+
+
+IMPORT_RULES = {
+    "java": partial(JvmImports, endings=(".java", ".kt", ".scala")),
+    "kotlin": partial(JvmImports, endings=(".kt", ".java")),
+    "scala": partial(_ScalaImports, endings=(".scala", ".java")),
+}

@@ -14,10 +14,11 @@ import msgspec
 
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.resolution.configuration_files import decode_text
-from codebatch_workers.resolution.implicit.implicit_import import ImplicitImport, found_in
+from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import (
     FITTING_FILES_MAX,
-    PathTree,
     is_test_or_example,
     iter_ancestors,
     join_path,
@@ -49,13 +50,11 @@ class _SwiftModule(msgspec.Struct, frozen=True):
     is_certain: bool
 
 
-class SwiftModuleNames:
+class SwiftModuleNames(ImplicitImportRule):
     """The names that the files of each Swift module define."""
 
-    definitions_text = ""
-
-    def __init__(self, tree: PathTree) -> None:
-        self._tree = tree
+    def __init__(self, context: ImportContext) -> None:
+        self._tree = context.tree
         self._modules: dict[str, _SwiftModule] = {}
         self._definitions: dict[_SwiftModule, dict[str, list[str]]] = {}
         # The names of nested and associated types, which can hide names of the outermost level.
@@ -71,7 +70,7 @@ class SwiftModuleNames:
         self._module_at = cache(self._find_module)
         self._targets = cache(self._read_targets)
 
-    def add_definitions(self, path: str, _language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
+    def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         module = self._modules[path] = self._module_at(parent_directory(path))
         if module not in self._definitions:
             self._definitions[module] = {}
@@ -92,7 +91,9 @@ class SwiftModuleNames:
                 if path not in paths:
                     paths.append(path)
 
-    def resolve(self, path: str, _language: str, name: str, imports: Sequence[Edge]) -> ImplicitImport | None:
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
         own = self._modules.get(path)
         if own is None:
             return None
@@ -111,7 +112,7 @@ class SwiftModuleNames:
                     return found
         if len(parts) > 1 and parts[0] in self._modules_by_name:
             # The name of a module precedes the name, as in `NIOCore.Channel`.
-            resolved = self.resolve(path, _language, ".".join(parts[1:]), imports)
+            resolved = self.resolve(path, language, ".".join(parts[1:]), scope, imports)
             return resolved and ImplicitImport(resolved.resolution, resolved.paths, f"{parts[0]}.{resolved.name}")
         return None
 
@@ -178,3 +179,6 @@ class SwiftModuleNames:
             if directory:
                 targets[directory] = match[1].replace("-", "_")
         return targets
+
+
+IMPLICIT_RULES = {"swift": SwiftModuleNames}

@@ -8,13 +8,13 @@ only by the name of its directory.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from codebatch_workers.resolution.cargo import CargoPackage, CargoPackages
-from codebatch_workers.resolution.modules import DeclaredModule, ModuleTable
+from codebatch_workers.languages.rust.cargo import CargoPackage, CargoPackages
+from codebatch_workers.languages.rust.modules import ModuleTable
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
 from codebatch_workers.resolution.tree import (
     EXTERNAL_IMPORT,
-    PathTree,
     ResolvedImport,
     exact_import,
     fitting_import,
@@ -28,15 +28,16 @@ _CRATE_ROOT_NAMES = ("lib.rs", "main.rs")
 _STANDARD_CRATES = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 
 
-class RustImports:
+class RustImports(ImportRule):
     """The resolution of `crate::a::B`, `self::…`, `super::…`, `a::b`, and of the file that a `#[path]` names."""
 
-    def __init__(self, tree: PathTree, declared: Mapping[str, Sequence[DeclaredModule]]) -> None:
-        """`declared` maps the path of each Rust file to the modules that the file declares."""
-        self._tree = tree
-        self._packages = CargoPackages(tree)
+    depends_on_file = True
+
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
+        self._packages = CargoPackages(context.tree)
         self._roots_of: dict[str, tuple[str, list[str]]] = {}
-        self._modules = ModuleTable(tree, declared, self._module_directory)
+        self._modules = ModuleTable(context.tree, context.modules(), self._module_directory)
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""
@@ -220,3 +221,6 @@ class RustImports:
             if roots:
                 return above, [path] if path in roots else roots
         return parent_directory(path), []
+
+
+IMPORT_RULES = {"rust": RustImports}

@@ -13,10 +13,10 @@ import msgspec
 
 from codebatch.model.record import Resolution
 from codebatch_workers.resolution.documents import read_text
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
 from codebatch_workers.resolution.tree import (
     EXTERNAL_IMPORT,
     FITTING_FILES_MAX,
-    PathTree,
     ResolvedImport,
     join_path,
     nearest_paths,
@@ -39,11 +39,11 @@ class _GoModule(msgspec.Struct, frozen=True, kw_only=True):
     places: tuple[tuple[str, str], ...]
 
 
-class GoImports:
+class GoImports(ImportRule):
     """The resolution of import paths in Go."""
 
-    def __init__(self, tree: PathTree) -> None:
-        self._tree = tree
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
         self._modules: dict[str, _GoModule] = {}
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
@@ -194,3 +194,6 @@ def _is_in_module(target: str, path: str) -> bool:
 def _is_package_file(path: str) -> bool:
     name = path.rpartition("/")[2]
     return name.endswith(".go") and not name.endswith("_test.go") and name[0] not in "._"
+
+
+IMPORT_RULES = {"go": GoImports}

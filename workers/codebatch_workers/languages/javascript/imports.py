@@ -7,12 +7,13 @@ result is `file` for a package that no workspace declares, and for the guessed s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from codebatch_workers.resolution.packages import NpmPackage, NpmPackages
+from codebatch_workers.languages.javascript.packages import NpmPackage, NpmPackages
+from codebatch_workers.languages.javascript.tsconfig import CompilerConfigurations, CompilerOptions, best_match
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
 from codebatch_workers.resolution.tree import (
     EXTERNAL_IMPORT,
-    PathTree,
     ResolvedImport,
     exact_import,
     fitting_import,
@@ -21,7 +22,6 @@ from codebatch_workers.resolution.tree import (
     parent_directory,
     relative_to,
 )
-from codebatch_workers.resolution.tsconfig import CompilerConfigurations, CompilerOptions, best_match
 
 _TYPESCRIPT_ENDINGS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts")
 _JAVASCRIPT_ENDINGS = (".js", ".jsx", ".mjs", ".cjs", ".json")
@@ -49,8 +49,8 @@ BUILT_IN_MODULES = frozenset(_BUILT_IN_MODULE_NAMES.split())
 class JavaScriptFiles:
     """Packages and compiler configurations of a tree, shared by the rules for JavaScript and TypeScript."""
 
-    def __init__(self, tree: PathTree) -> None:
-        self.tree = tree
+    def __init__(self, context: ImportContext) -> None:
+        tree = self.tree = context.tree
         self.packages = NpmPackages(tree)
         self.configurations = CompilerConfigurations(tree, self._package_directory)
 
@@ -62,14 +62,15 @@ class JavaScriptFiles:
         return place if place in self.tree.directories else None
 
 
-class JavaScriptImports:
+class JavaScriptImports(ImportRule):
     """The resolution of import specifiers such as `./a` and `@a/b`.
 
     If `is_typed` is true, TypeScript files are preferred.
     """
 
-    def __init__(self, files: JavaScriptFiles, *, is_typed: bool) -> None:
-        self._tree = files.tree
+    def __init__(self, context: ImportContext, *, is_typed: bool = False) -> None:
+        super().__init__(context)
+        files = context.shared(JavaScriptFiles)
         self._packages = files.packages
         self._configurations = files.configurations
         self._is_typed = is_typed
@@ -88,6 +89,9 @@ class JavaScriptImports:
             if resolved.paths or "?" not in target
             else self._resolve_target(directory, target.partition("?")[0])
         )
+
+    def erases_imports(self, path: str) -> bool:
+        return self._configurations.nearest_options(parent_directory(path)).erases_imports
 
     def _resolve_target(self, directory: str, target: str) -> ResolvedImport:
         if target in (".", "..") or target.startswith(("./", "../")):
@@ -272,3 +276,7 @@ def _split_package_name(target: str) -> tuple[str, str]:
     parts = target.split("/")
     count = 2 if target.startswith("@") else 1
     return "/".join(parts[:count]), "/".join(parts[count:])
+
+
+_TYPESCRIPT = partial(JavaScriptImports, is_typed=True)
+IMPORT_RULES = {"javascript": JavaScriptImports, "tsx": _TYPESCRIPT, "typescript": _TYPESCRIPT}

@@ -8,26 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
+from codebatch_workers.resolution.import_rule import DeclaredModule
 from codebatch_workers.resolution.tree import PathTree, join_path, parent_directory, relative_to
 
 # All declarations are read at most this many times. Each time can find further modules, because a file that a `#[path]`
 # names can itself declare modules.
 _MOVE_PASSES_MAX = 8
-
-
-class DeclaredModule(msgspec.Struct, frozen=True):
-    """A module that a file declares without a body: `mod b;`.
-
-    `path` is the path of the module from the module in the declaring file: `self::a::b`. `module_file` is the file that
-    `#[path]` sets for the module, or empty without this attribute. If it begins with `./`, it is relative to the
-    directory of the declaring file. Otherwise, it is relative to the directory in which the submodules of the declaring
-    file are searched: `src/a` for `src/a.rs`.
-    """
-
-    path: str
-    module_file: str = ""
 
 
 class ModuleTable:

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.resolution.implicit.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.tree import FITTING_FILES_MAX, PathTree, is_test_or_example
+from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.import_rule import ImportContext
+from codebatch_workers.resolution.tree import FITTING_FILES_MAX, is_test_or_example
 from codebatch_workers.syntax.ruby_nesting import INHERITS_MARK, constant_name, namespaces
 
 _CONSTANT_TYPES = frozenset({"class", "constant", "module"})
@@ -38,19 +40,17 @@ _BUILT_IN_NAMES = frozenset(
 )  # fmt: skip
 
 
-class RubyConstants:
+class RubyConstants(ImplicitImportRule):
     """The constants that the Ruby files of a tree define."""
 
-    definitions_text = ""
-
-    def __init__(self, _tree: PathTree) -> None:
+    def __init__(self, context: ImportContext) -> None:
         # A file that only opens a module, to define other constants in it, is not in `_definitions`.
         self._definitions: dict[str, list[str]] = {}
         self._opened: set[str] = set()
         self._partial: set[str] = set()
         self._is_test = cache(is_test_or_example)
 
-    def add_definitions(self, path: str, _language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
+    def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         scopes = {constant_name(symbol.scope) for symbol in symbols if symbol.symbol_type not in ("class", "module")}
         outer = {constant_name(symbol.scope) for symbol in symbols if symbol.symbol_type in ("class", "module")}
         constants: dict[str, bool] = {}
@@ -67,11 +67,9 @@ class RubyConstants:
             if (is_defined and not is_partial) or _fits(path, constant):
                 self._definitions.setdefault(constant, []).append(path)
 
-    def resolve(self, path: str, language: str, name: str, imports: Sequence[Edge]) -> ImplicitImport | None:
-        return self.resolve_in_scope(path, name, "")
-
-    def resolve_in_scope(self, path: str, name: str, scope: str) -> ImplicitImport | None:
-        """Return the files that define a constant which is used in a scope. `scope` is as in `names` records."""
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
         parts = [part for part in name.split("::") if part]
         nesting = scope.removesuffix(INHERITS_MARK).split()
         outer = [] if name.startswith("::") else nesting
@@ -130,3 +128,6 @@ def _fits(path: str, constant: str) -> bool:
             if name == tail[-1] or (len(tail) > 1 and name.startswith(tail[-1])):
                 return True
     return False
+
+
+IMPLICIT_RULES = {"ruby": RubyConstants}

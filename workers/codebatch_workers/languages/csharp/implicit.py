@@ -6,15 +6,17 @@ references.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
 
-from codebatch.model.record import Edge, Symbol
-from codebatch_workers.resolution.csharp_projects import CSharpProjects
-from codebatch_workers.resolution.implicit.implicit_import import ImplicitImport
-from codebatch_workers.resolution.tree import PathTree, ResolvedImport
+from codebatch.model.record import Edge, File, Record, Symbol
+from codebatch_workers.languages.csharp.projects import CSharpProjects
+from codebatch_workers.resolution.implicit_import import ImplicitImport
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.import_rule import ImportContext
+from codebatch_workers.resolution.tree import ResolvedImport
 
 _TYPES = frozenset({"class", "enum", "interface", "struct", "type"})
 # The project of a file without a .csproj file.
@@ -73,13 +75,11 @@ class _Choice(NamedTuple):
     is_visible: bool
 
 
-class CSharpNames:
+class CSharpNames(ImplicitImportRule):
     """The types of all C# files, by qualified name and number of type parameters."""
 
-    definitions_text = ""
-
-    def __init__(self, tree: PathTree) -> None:
-        self._projects = CSharpProjects(tree)
+    def __init__(self, context: ImportContext) -> None:
+        self._projects = CSharpProjects(context.tree)
         self._declarations: dict[tuple[str, int], set[_Declaration]] = {}
         self._arities: dict[str, set[int]] = {}
         self._namespaces: set[str] = {""}
@@ -91,7 +91,16 @@ class CSharpNames:
         self._global_usings: dict[str, set[str]] = {}
         self._contexts: dict[str, _FileNamespaces] = {}
 
-    def add_definitions(self, path: str, _language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
+    @classmethod
+    def definitions_key(cls, file: File, records: Sequence[Record]) -> Hashable:
+        # An import symbol can be a `global using`, which applies to other files.
+        return frozenset(
+            (symbol.qualified, symbol.symbol_type, symbol.visibility, _properties(symbol))
+            for symbol in records
+            if isinstance(symbol, Symbol)
+        )
+
+    def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         namespaces = [symbol for symbol in symbols if symbol.symbol_type == "namespace"]
         file_namespace = next((f"{symbol.name}." for symbol in namespaces if _is_file_scoped(symbol)), "")
         inner_scopes = {symbol.qualified for symbol in namespaces} | {""}
@@ -118,7 +127,9 @@ class CSharpNames:
         namespace, _, name = qualified.rpartition(".")
         self._places.setdefault(name, set()).add(namespace)
 
-    def resolve(self, path: str, _language: str, name: str, imports: Sequence[Edge]) -> ImplicitImport | None:
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
         used = _read_name(name)
         places = self._places.get(used.parts[0], _NO_NAMES)
         if used.is_attribute:
@@ -254,6 +265,10 @@ class CSharpNames:
         return _Choice(frozenset(declaration.path for declaration in declarations), is_certain, bool(chosen))
 
 
+def _properties(symbol: Symbol) -> Hashable:
+    return symbol.type_parameters, symbol.is_partial, symbol.is_conditional
+
+
 def _read_name(name: str) -> _UsedName:
     is_attribute = name.startswith("[")
     is_owner = name.endswith(".")
@@ -284,3 +299,6 @@ def _join(namespace: str, name: str) -> str:
 
 def _suffixed(parts: tuple[str, ...], suffix: str) -> tuple[str, ...]:
     return (*parts[:-1], parts[-1] + suffix)
+
+
+IMPLICIT_RULES = {"csharp": CSharpNames}

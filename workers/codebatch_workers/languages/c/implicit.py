@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.resolution.implicit.implicit_import import ImplicitImport, found_in
+from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import (
     FITTING_FILES_MAX,
-    PathTree,
     nearest_paths,
     parent_directory,
     usable_files,
@@ -28,12 +29,12 @@ _UNCERTAIN_DIRECTORIES = frozenset(
 )
 
 
-class CExternalNames:
+class CExternalNames(ImplicitImportRule):
     """The functions and variables with external linkage that the C and C++ files of a tree define."""
 
-    definitions_text = ""
+    needs_declarations = True
 
-    def __init__(self, _tree: PathTree) -> None:
+    def __init__(self, context: ImportContext) -> None:
         self._definitions: dict[str, list[str]] = {}
         # Definitions that precede an external name: macros, and functions in headers.
         self._hiding: dict[str, set[str]] = {}
@@ -42,7 +43,7 @@ class CExternalNames:
         self._members: dict[str, set[str]] = {}
         self._user: _IncludingFile | None = None
 
-    def add_definitions(self, path: str, _language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
+    def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         in_header = is_header(path.encode())
         classes = {symbol.qualified for symbol in symbols if symbol.symbol_type in _CLASS_TYPES}
         for name in classes if in_header else ():
@@ -64,7 +65,9 @@ class CExternalNames:
         for name in functions:
             self._declarations.setdefault(name, []).append(path)
 
-    def resolve(self, path: str, language: str, name: str, imports: Sequence[Edge]) -> ImplicitImport | None:
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
         if path in self._classes.get(name, ()):
             return self._find_members(path, name)
         last = name.rpartition("::")[2]
@@ -140,3 +143,6 @@ def _plain_path(target: str) -> str:
 
 def _stem(path: str) -> str:
     return path.rpartition("/")[2].partition(".")[0]
+
+
+IMPLICIT_RULES = {"c": CExternalNames, "cpp": CExternalNames}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
-from codebatch.model.record import Edge, Symbol
-from codebatch_workers.resolution.implicit.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.rust import RustImports
+from codebatch.model.record import Edge, File, Record, Symbol
+from codebatch_workers.languages.rust.imports import RustImports
+from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
+from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import ResolvedImport
 
 
-class RustPaths:
+class RustPaths(ImplicitImportRule):
     """The resolution of paths outside `use`, by the rules for `use`, and the macros that each crate defines.
 
     A macro has the name `path::name!`. If it is called without a path, it is found by its name in the crate of the
@@ -19,17 +21,24 @@ class RustPaths:
 
     definitions_text = '"symbol_type":"macro"'
 
-    def __init__(self, imports: RustImports) -> None:
-        self._imports = imports
+    def __init__(self, context: ImportContext) -> None:
+        self._imports = context.shared(RustImports)
         self._macros: dict[tuple[str, str], set[str]] = {}
 
-    def add_definitions(self, path: str, _language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
+    @classmethod
+    def definitions_key(cls, file: File, records: Sequence[Record]) -> Hashable:
+        symbols = (record for record in records if isinstance(record, Symbol))
+        return frozenset(symbol.name for symbol in symbols if symbol.symbol_type == "macro")
+
+    def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         for symbol in symbols:
             if symbol.symbol_type == "macro":
                 key = (self._imports.crate_directory(path), symbol.name)
                 self._macros.setdefault(key, set()).add(path)
 
-    def resolve(self, path: str, _language: str, name: str, imports: Sequence[Edge]) -> ImplicitImport | None:
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
         first, _, rest = name.partition("::")
         targets = list(
             dict.fromkeys(edge.target for edge in imports if edge.target.rpartition("::")[2] == first.rstrip("!"))
@@ -77,3 +86,6 @@ class RustPaths:
 def _implicit(resolved: ResolvedImport, path: str, name: str) -> ImplicitImport | None:
     paths = tuple(other for other in resolved.paths if other != path)
     return ImplicitImport(resolved.resolution, paths, name) if paths else None
+
+
+IMPLICIT_RULES = {"rust": RustPaths}

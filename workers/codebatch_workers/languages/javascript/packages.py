@@ -8,9 +8,9 @@ from functools import cached_property
 
 import msgspec
 
+from codebatch_workers.languages.javascript.tsconfig import best_match, limit_starred
 from codebatch_workers.resolution.documents import JsonObject, as_mapping, as_nonempty_string, as_strings, read_json
 from codebatch_workers.resolution.tree import PathTree, iter_ancestors, join_path, parent_directory, relative_to
-from codebatch_workers.resolution.tsconfig import best_match, limit_starred
 
 PACKAGE_FILE = "package.json"
 _PACKAGES_MAX = 20_000

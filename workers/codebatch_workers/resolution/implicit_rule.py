@@ -1,0 +1,79 @@
+"""The interface through which a language takes part in the resolution of implicit imports.
+
+An implicit import is the use of a name that another file defines, without an import. `resolution` of a result is
+`exact` if scope, imports and the language's rules leave only this file, `file` if one file fits, and `name` if several
+fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from codebatch.model.record import Edge, File, Names, Record, Symbol
+from codebatch_workers.resolution.implicit_import import ImplicitImport
+from codebatch_workers.resolution.import_rule import ImportContext, JvmDefinitions
+from codebatch_workers.resolution.tree import ResolvedImport
+
+
+class ImplicitImportRule:
+    """The rule of one language, or of several that use names of each other. They share one object.
+
+    It is given the definitions of every file of its languages. Then it finds the file that defines a name which another
+    file uses.
+
+    - `definitions_text`: a text that the lines of all needed symbol records contain, to decode no others. Empty if all
+      are needed.
+    - `needs_relations`, `needs_declarations`: whether `add_relations` and `add_declarations` are called.
+    """
+
+    definitions_text = ""
+    needs_relations = False
+    needs_declarations = False
+
+    def __init__(self, context: ImportContext) -> None:
+        """Start without definitions."""
+
+    def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
+        """Add the symbols of a file. They include its imports. `is_partial` is set if it is only partly parsed."""
+        raise NotImplementedError
+
+    def add_relations(self, path: str, edges: Sequence[Edge]) -> None:
+        """Add edges of a file, among them all `imports` and `inherits`, after the definitions of all files."""
+
+    def add_declarations(self, path: str, functions: Iterable[str]) -> None:
+        """Add the functions that a file declares without defining them."""
+
+    def resolve(
+        self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
+    ) -> ImplicitImport | None:
+        """Return the files that define a name which the file `path` uses, or None if no file of the tree does.
+
+        `scope` is as in `names` records. `imports` are the `imports` edges of the file.
+        """
+        raise NotImplementedError
+
+    def resolve_import(self, path: str, target: str) -> ResolvedImport | None:
+        """Resolve the target of an import in the file `path`, if imports name definitions and not files.
+
+        Return None if no file of the tree defines it. A result that is not external and has no paths is a namespace of
+        the tree. It leads to no file.
+        """
+        return None
+
+    @property
+    def definitions(self) -> Mapping[str, JvmDefinitions]:
+        """The definitions of each file that imports can name, by path."""
+        return {}
+
+    @classmethod
+    def definitions_key(cls, file: File, records: Sequence[Record]) -> Hashable:
+        """Return the part of a file's symbols and edges on which the links of other files can depend."""
+        symbols = [record for record in records if isinstance(record, Symbol) and record.symbol_type != "import"]
+        return visible_definitions(symbols), frozenset(
+            record.declared for record in records if isinstance(record, Names)
+        )
+
+
+def visible_definitions(symbols: Iterable[Symbol]) -> Hashable:
+    """Return the names, types and visibilities of definitions."""
+    return frozenset((symbol.qualified, symbol.symbol_type, symbol.visibility) for symbol in symbols)

@@ -1,0 +1,85 @@
+"""The interface through which a language takes part in the resolution of imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TypeVar, cast
+
+import msgspec
+
+from codebatch_workers.resolution.tree import PathTree, ResolvedImport
+
+_Made = TypeVar("_Made")
+
+
+class JvmDefinitions(msgspec.Struct, frozen=True):
+    """The definitions of a file: its package, and the names in its outermost scope.
+
+    If `is_partial` is true, the file was not completely parsed, so it can define further names.
+    """
+
+    package: str
+    names: frozenset[str]
+    is_partial: bool = False
+
+
+class DeclaredModule(msgspec.Struct, frozen=True):
+    """A module that a file declares without a body: `mod b;`.
+
+    `path` is the path of the module from the module in the declaring file: `self::a::b`. `module_file` is the file that
+    `#[path]` sets for the module, or empty without this attribute. If it begins with `./`, it is relative to the
+    directory of the declaring file. Otherwise, it is relative to the directory in which the submodules of the declaring
+    file are searched: `src/a` for `src/a.rs`.
+    """
+
+    path: str
+    module_file: str = ""
+
+
+class ImportContext:
+    """The tree in which imports are resolved, and facts about its files.
+
+    `definitions` returns the definitions in Java, Kotlin and Scala files, by path. It is called when an import in such
+    a file is first resolved, and only once. In the same way, `modules` returns the modules that Rust files declare.
+    """
+
+    def __init__(
+        self,
+        tree: PathTree,
+        definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
+        modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
+    ) -> None:
+        self.tree = tree
+        self.definitions = cache(definitions)
+        self.modules = cache(modules)
+        self._made: dict[object, object] = {}
+
+    def shared(self, make: Callable[[ImportContext], _Made]) -> _Made:
+        """Return what a function makes of this context. It is made once, and shared by all rules that need it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast("_Made", self._made[make])
+
+
+class ImportRule:
+    """The rule of a language for imports. If `depends_on_file` is set, the result depends on the importing file, not
+    only on its directory.
+    """
+
+    depends_on_file = False
+
+    def __init__(self, context: ImportContext) -> None:
+        self._tree = context.tree
+
+    def resolve(self, path: str, target: str) -> ResolvedImport:
+        """Resolve `target`, the target of an import in the file `path`."""
+        raise NotImplementedError
+
+    def resolve_module(self, path: str, target: str) -> ResolvedImport:
+        """Like `resolve`, for a target that certainly is a module."""
+        return self.resolve(path, target)
+
+    def erases_imports(self, path: str) -> bool:
+        """Return whether the compiler of a file erases imports whose names are used only as types."""
+        return False
