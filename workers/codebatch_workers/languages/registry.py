@@ -8,8 +8,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+from codebatch.model.record import Names
 from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
 from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
+from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.used_names import UsedNamesReader
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.language_resolver import LanguageUses
 
 _LANGUAGES_BY_FAMILY: Mapping[str, str] = {
@@ -29,6 +33,11 @@ _LANGUAGES_BY_FAMILY: Mapping[str, str] = {
 _FAMILY_BY_LANGUAGE = {
     language: family for family, languages in _LANGUAGES_BY_FAMILY.items() for language in languages.split()
 }
+
+
+def family_of(language: str) -> str | None:
+    """Return the family of a language, or None if the language has no folder."""
+    return _FAMILY_BY_LANGUAGE.get(language)
 
 
 def import_rule(language: str) -> Callable[[ImportContext], ImportRule] | None:
@@ -52,9 +61,16 @@ def language_uses(language: str) -> LanguageUses | None:
     return uses.get(language)
 
 
+def used_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the record with the names that a file uses without an import, or None if there are none."""
+    module = None if file.tree is None else _part(file.language, "names")
+    readers: Mapping[str, UsedNamesReader] = {} if module is None else module.USED_NAMES
+    return readers[file.language](file, outline) if file.language in readers else None
+
+
 @cache
 def _part(language: str, part: str) -> ModuleType | None:
     """Return a module of the family of a language, or None if the family has none with this name."""
-    family = _FAMILY_BY_LANGUAGE.get(language)
+    family = family_of(language)
     module = f"{__package__}.{family}.{part}"
     return None if family is None or find_spec(module) is None else import_module(module)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from codebatch.model.record import Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.languages.registry import used_names
 from codebatch_workers.symbols.outline import file_outline
-from codebatch_workers.symbols.used_names import used_names
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -27,4 +27,5 @@ class SymbolsTask:
         A file without a tree has none, except for macros of a huge header in C or C++.
         """
         outline = file_outline(file)
-        return [*outline.symbols, *outline.edges, *used_names(file, outline)]
+        names = used_names(file, outline)
+        return [*outline.symbols, *outline.edges, *([] if names is None else [names])]

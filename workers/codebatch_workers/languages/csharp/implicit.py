@@ -25,7 +25,7 @@ _NO_NAMES: Set[str] = frozenset()
 
 
 class _UsedName(msgspec.Struct, frozen=True):
-    """A name as `codebatch_workers.symbols.used_types` returns it.
+    """A name as `languages/csharp/names.py` returns it.
 
     `parts` are its components. `arity` is the number of type arguments of the last component. If `is_owner` is set, a
     member of the last component follows.

@@ -15,7 +15,7 @@ from tree_sitter import Node
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.php.classes import bases_of, class_around, traits_of
-from codebatch_workers.symbols.used_types import php_imported_names
+from codebatch_workers.languages.php.names import imported_names
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol
@@ -321,7 +321,7 @@ def _import_of(facts: SourceFacts, name: str, *, is_function: bool) -> LocalImpo
     """Return the import that binds a class or a function to a name, which is compared without case."""
     wanted = ("function" if is_function else "", name.lower().encode())
     for statement in facts.file.captures.get("import", ()):
-        if wanted in php_imported_names(statement, facts.file.utf8):
+        if wanted in imported_names(statement, facts.file.utf8):
             line = facts.file.position(statement.start_byte)[0]
             for imported in facts.imports:
                 if imported.local.lower() == name.lower() and imported.line >= line:

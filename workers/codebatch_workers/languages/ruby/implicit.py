@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from codebatch.model.record import Edge, Symbol
+from codebatch_workers.languages.ruby.nesting import INHERITS_MARK, constant_name, namespaces
 from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
 from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
 from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import FITTING_FILES_MAX, is_test_or_example
-from codebatch_workers.syntax.ruby_nesting import INHERITS_MARK, constant_name, namespaces
 
 _CONSTANT_TYPES = frozenset({"class", "constant", "module"})
 # The last component of directories below which paths follow the names of constants. `app/*` are such directories, too.

@@ -12,8 +12,8 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_certain
 from codebatch.model.record import Symbol
-from codebatch_workers.symbols.ruby_constants import nesting_at
-from codebatch_workers.syntax.ruby_nesting import INHERITS_MARK, constant_name, namespaces
+from codebatch_workers.languages.ruby.names import nesting_at
+from codebatch_workers.languages.ruby.nesting import INHERITS_MARK, constant_name, namespaces
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
 from codebatch_workers.uses.language_rules import LINK_CERTAINTY

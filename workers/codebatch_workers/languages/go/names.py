@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Node
 
+from codebatch.model.record import Names
 from codebatch_workers.symbols.outline import FileOutline, scope_definitions
+from codebatch_workers.symbols.used_names import make_names
 from codebatch_workers.syntax.names import RESERVED_WORDS
 from codebatch_workers.syntax.source import SourceFile
 
@@ -38,7 +40,7 @@ _PREDECLARED_NAMES = frozenset(
 _OTHER_NAMES = _PREDECLARED_NAMES | RESERVED_WORDS["go"] | {b"_", b""}
 
 
-def go_package_names(file: SourceFile, outline: FileOutline) -> dict[bytes, int]:
+def _go_package_names(file: SourceFile, outline: FileOutline) -> dict[bytes, int]:
     """Return the names that a file can only use from other files of its package, with the offset of the first use.
 
     If a function binds a name somewhere, uses of this name in the function are ignored.
@@ -157,3 +159,10 @@ def _is_use(node: Node) -> bool:
         return False
     element = parent.parent if parent.type == "literal_element" else None
     return element is None or element.type != "keyed_element" or element.child_by_field_name("key") != parent
+
+
+def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    return make_names(file, _go_package_names(file, outline))
+
+
+USED_NAMES = {"go": _read_names}

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from codebatch.model.record import Names
 from codebatch_workers.symbols.imports import modules_around, path_from_file
 from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.used_names import make_names
 from codebatch_workers.syntax.names import RESERVED_WORDS
 from codebatch_workers.syntax.source import SourceFile
 
@@ -38,7 +40,7 @@ _STANDARD_MACROS = frozenset(
 )
 
 
-def rust_paths(file: SourceFile, outline: FileOutline) -> dict[bytes, int]:
+def _rust_paths(file: SourceFile, outline: FileOutline) -> dict[bytes, int]:
     """Return the paths that a file uses outside `use`, with the offset of their first use.
 
     Paths with `self` and `super` are relative to the file's own module, even if they are in an inner module.
@@ -133,3 +135,10 @@ def _uses(root: Node, utf8: bytes, path: bytes, imports: list[tuple[int, int]]) 
             if node is not None and node.start_byte == start and node.type in _NAME_NODES:
                 yield start, node
         start = utf8.find(path, end)
+
+
+def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    return make_names(file, _rust_paths(file, outline))
+
+
+USED_NAMES = {"rust": _read_names}

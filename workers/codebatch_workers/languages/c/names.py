@@ -6,11 +6,14 @@ The captures of the outline suffice, because they include every declarator.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
+from codebatch.model.record import Names
 from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.used_names import as_texts, make_record
 from codebatch_workers.syntax.language.header_files import is_header
-from codebatch_workers.syntax.names import NAME_BYTES_MAX
+from codebatch_workers.syntax.names import NAME_BYTES_MAX, RESERVED_WORDS
 from codebatch_workers.syntax.source import SourceFile
 
 _FUNCTION_NAME = re.compile(rb"(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?=<|\Z)")
@@ -63,3 +66,25 @@ def classes_with_bodies(file: SourceFile, outline: FileOutline) -> Iterator[tupl
     for symbol in outline.symbols:
         if symbol.symbol_type in _CLASS_TYPES and symbol.qualified in owners:
             yield symbol.qualified.encode(), symbol.line
+
+
+def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    known = {symbol.name.encode() for symbol in outline.symbols if not symbol.scope}
+    known |= RESERVED_WORDS[file.language]
+    lines, declared = file.line_starts, DeclaredNames(file, outline)
+    uses = {
+        name: bisect_right(lines, offset)
+        for name, offset in external_uses(file, declared).items()
+        if name not in known and len(name) <= NAME_BYTES_MAX
+    }
+    uses.update(classes_with_bodies(file, outline))
+    functions = declared.functions - known if is_header(file.path) else set()
+    return make_record(
+        file,
+        dict(sorted(uses.items())),
+        local=as_texts(sorted(declared.variables & uses.keys())),
+        declared=as_texts(sorted(functions)),
+    )
+
+
+USED_NAMES = {"c": _read_names, "cpp": _read_names}

@@ -12,7 +12,11 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.ruby_nesting import INHERITS_MARK
+from codebatch.model.record import Names
+from codebatch_workers.languages.ruby.nesting import INHERITS_MARK
+from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.used_names import NAMES_MAX
+from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
 
 _INCLUSION = re.compile(rb"[ \t]*(?:include|prepend)\b")
@@ -98,3 +102,21 @@ def _spans(definitions: list[Node], utf8: bytes, inclusions: list[int]) -> Itera
         mark = INHERITS_MARK if superclass is not None or is_including else ""
         written = b"".join(utf8[name.start_byte : name.end_byte].split())
         yield start, end, written.decode("utf-8", "replace"), mark
+
+
+def _read_names(file: SourceFile, _outline: FileOutline) -> Names | None:
+    offsets = used_constants(file)
+    keys = sorted(key for key in offsets if len(key[0]) <= NAME_BYTES_MAX)
+    if not keys or len(offsets) > NAMES_MAX:
+        return None
+    path, path_b64 = file.path_fields
+    return Names(
+        path=path,
+        path_b64=path_b64,
+        names=tuple(name for name, _ in keys),
+        lines=tuple(bisect_right(file.line_starts, offsets[key]) for key in keys),
+        scopes=tuple(scope for _, scope in keys),
+    )
+
+
+USED_NAMES = {"ruby": _read_names}
