@@ -8,6 +8,7 @@ fit.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from codebatch.model.record import Edge, File, Names, Record, Symbol
 from codebatch_workers.resolution.implicit_import import ImplicitImport
@@ -15,7 +16,7 @@ from codebatch_workers.resolution.import_rule import ImportContext, JvmDefinitio
 from codebatch_workers.resolution.tree import ResolvedImport
 
 
-class ImplicitImportRule:
+class ImplicitImportRule(Protocol):
     """The rule of one language, or of several that use names of each other. They share one object.
 
     It is given the definitions of every file of its languages. Then it finds the file that defines a name which another
@@ -26,16 +27,15 @@ class ImplicitImportRule:
     - `needs_relations`, `needs_declarations`: whether `add_relations` and `add_declarations` are called.
     """
 
-    definitions_text = ""
-    needs_relations = False
-    needs_declarations = False
+    definitions_text: str = ""
+    needs_relations: bool = False
+    needs_declarations: bool = False
 
     def __init__(self, context: ImportContext) -> None:
         """Start without definitions."""
 
     def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         """Add the symbols of a file. They include its imports. `is_partial` is set if it is only partly parsed."""
-        raise NotImplementedError
 
     def add_relations(self, path: str, edges: Sequence[Edge]) -> None:
         """Add edges of a file, among them all `imports` and `inherits`, after the definitions of all files."""
@@ -50,7 +50,6 @@ class ImplicitImportRule:
 
         `scope` is as in `names` records. `imports` are the `imports` edges of the file.
         """
-        raise NotImplementedError
 
     def resolve_import(self, path: str, target: str) -> ResolvedImport | None:
         """Resolve the target of an import in the file `path`, if imports name definitions and not files.

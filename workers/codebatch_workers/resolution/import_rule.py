@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import msgspec
 
@@ -62,19 +62,19 @@ class ImportContext:
         return cast("_Made", self._made[make])
 
 
-class ImportRule:
+class ImportRule(Protocol):
     """The rule of a language for imports. If `depends_on_file` is set, the result depends on the importing file, not
     only on its directory.
     """
 
-    depends_on_file = False
+    depends_on_file: bool = False
+    _tree: PathTree
 
     def __init__(self, context: ImportContext) -> None:
         self._tree = context.tree
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, the target of an import in the file `path`."""
-        raise NotImplementedError
 
     def resolve_module(self, path: str, target: str) -> ResolvedImport:
         """Like `resolve`, for a target that certainly is a module."""

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-from codebatch_workers.symbols.go_types import go_type
-from codebatch_workers.symbols.rust_types import rust_type
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, NameScope, find_bindings
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, strip_generics
 from codebatch_workers.syntax.source import SourceFile
 
 UNKNOWN_TYPE = "?"
+
+TypeReader = Callable[[Node, bytes], str]
+"""A function that returns the declared type of a name in a text, or an empty string."""
 
 _LOCAL_KINDS = frozenset({"variable", "parameter", "var", "own", "type_parameter"})
 # Languages in which a block sees a variable only after its declaration.
@@ -59,8 +60,10 @@ _CAPITAL_NAME = re.compile(rb"(?:[\w]+\.)*[A-Z]\w*\Z")
 class LocalNames:
     """The local variables and parameters of a file. A language without a locals query has none."""
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: SourceFile, read_type: TypeReader | None = None) -> None:
+        """`read_type` reads the types of names in the language. By default, they are in fields of the nodes around."""
         self._file = file
+        self._read_type = read_type
         self._bindings: FileBindings | None = find_bindings(file)
         self._is_sequential = file.language in _SEQUENTIAL_LANGUAGES
         scopes = self._bindings.scopes[1:] if self._bindings is not None else ()
@@ -104,6 +107,12 @@ class LocalNames:
             scope = scope.parent
         return None
 
+    def declared_type(self, name: Node) -> str:
+        """Return the declared type of a name, or the class of which its value is constructed. See `type_in_fields`."""
+        if self._read_type is None:
+            return type_in_fields(name, self._file.utf8, self._file.language)
+        return self._read_type(name, self._file.utf8)
+
     def _type_of(self, definitions: list[BoundName]) -> str:
         types = {self._type_of_one(definition) for definition in definitions}
         return types.pop() if len(types) == 1 else UNKNOWN_TYPE
@@ -112,9 +121,7 @@ class LocalNames:
         if definition.kind == "type_parameter":
             return UNKNOWN_TYPE
         if definition.start not in self._types:
-            self._types[definition.start] = (
-                declared_type(definition.node, self._file.utf8, self._file.language) or UNKNOWN_TYPE
-            )
+            self._types[definition.start] = self.declared_type(definition.node) or UNKNOWN_TYPE
         return self._types[definition.start]
 
 
@@ -135,17 +142,12 @@ def _is_visible(definition: BoundName, offset: int) -> bool:
     return True
 
 
-def declared_type(name: Node, utf8: bytes, language: str) -> str:
-    """Return the declared type of a name, or the class of which its value is constructed, as written.
+def type_in_fields(name: Node, utf8: bytes, language: str) -> str:
+    """Return the type in the fields of the nodes around a name, or the class of which its value is constructed.
 
-    Type arguments are left out. Return an empty string if the code states no type, or not the type of a single object.
+    It is returned as written, without type arguments. Return an empty string if the code states no type, or not the
+    type of a single object.
     """
-    reader = _TYPE_READERS.get(language)
-    return _type_by_fields(name, utf8, language) if reader is None else reader(name, utf8)
-
-
-def _type_by_fields(name: Node, utf8: bytes, language: str) -> str:
-    """Return the type in the fields of the nodes around a name, or the class of which its value is constructed."""
     node: Node | None = name
     constructed = ""
     for _ in range(_DECLARATION_LEVELS_MAX):
@@ -154,7 +156,7 @@ def _type_by_fields(name: Node, utf8: bytes, language: str) -> str:
         for field in _TYPE_FIELDS:
             type_node = node.child_by_field_name(field)
             if type_node is not None and type_node.start_byte != name.start_byte:
-                text = _type_text(type_node, utf8)
+                text = type_text(type_node, utf8)
                 if text:
                     return text
         for field in _VALUE_FIELDS:
@@ -162,40 +164,12 @@ def _type_by_fields(name: Node, utf8: bytes, language: str) -> str:
             if value is not None and not constructed:
                 if value.start_byte <= name.start_byte < value.end_byte:
                     return ""
-                constructed = _constructed_class(value, utf8, language)
+                constructed = constructed_class(value, utf8, language)
         node = node.parent
     return constructed
 
 
-def _kotlin_type(name: Node, utf8: bytes) -> str:
-    """Return the type after a parameter or variable in Kotlin, or the class of which its value is constructed."""
-    following = name.next_named_sibling
-    if following is None and name.parent is not None and name.parent.type == "variable_declaration":
-        value = name.parent.next_named_sibling
-        return "" if value is None else _constructed_class(value, utf8, "kotlin")
-    if following is not None and following.type == "nullable_type" and following.named_children:
-        following = following.named_children[0]
-    return _type_text(following, utf8) if following is not None and following.type == "user_type" else ""
-
-
-def _swift_type(name: Node, utf8: bytes) -> str:
-    """Return the type after a parameter or variable in Swift, or the class of which its value is constructed."""
-    parent = name.parent
-    declared = name if parent is None or parent.type != "pattern" else parent
-    following = declared.next_named_sibling
-    if following is not None and following.type == "type_annotation" and following.named_children:
-        following = following.named_children[-1]
-    elif following is not None and parent is not None and parent.type == "pattern":
-        if following.type == "constructor_expression" and following.named_children:
-            following = following.named_children[0]
-        else:
-            return _constructed_class(following, utf8, "swift")
-    if following is not None and following.type == "optional_type" and following.named_children:
-        following = following.named_children[0]
-    return _type_text(following, utf8) if following is not None and following.type == "user_type" else ""
-
-
-def _type_text(node: Node, utf8: bytes) -> str:
+def type_text(node: Node, utf8: bytes) -> str:
     """Return a type that is a plain name, without its type arguments and marks for pointers and optional values."""
     text = strip_generics(utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX]).strip()
     text = text.removeprefix(b":").strip().strip(b"*&?!\"' ")
@@ -203,7 +177,8 @@ def _type_text(node: Node, utf8: bytes) -> str:
     return text.decode("utf-8", "replace") if is_name else ""
 
 
-def _constructed_class(value: Node, utf8: bytes, language: str) -> str:
+def constructed_class(value: Node, utf8: bytes, language: str) -> str:
+    """Return the class of which a value is constructed, or an empty string."""
     while value.type in ("unary_expression", "expression_list", "parenthesized_expression", "equals_value_clause"):
         if value.named_child_count != 1:
             return ""
@@ -211,18 +186,9 @@ def _constructed_class(value: Node, utf8: bytes, language: str) -> str:
     field = _CONSTRUCTIONS.get(value.type)
     if field:
         constructed = value.child_by_field_name(field)
-        return "" if constructed is None else _type_text(constructed, utf8)
+        return "" if constructed is None else type_text(constructed, utf8)
     if language in _LANGUAGES_WITH_CONSTRUCTOR_CALLS and value.type in ("call", "call_expression"):
         function = value.child_by_field_name("function") or (value.named_children or [value])[0]
         text = strip_generics(utf8[function.start_byte : function.end_byte][:NAME_BYTES_MAX])
         return text.decode("utf-8", "replace") if _CAPITAL_NAME.match(text) else ""
     return ""
-
-
-_TYPE_READERS: Mapping[str, Callable[[Node, bytes], str]] = {
-    "go": go_type,
-    "kotlin": _kotlin_type,
-    "rust": rust_type,
-    "swift": _swift_type,
-}
-"""Functions for languages in which types are not in fields of the nodes around a name."""

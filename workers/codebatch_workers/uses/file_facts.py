@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,12 +12,9 @@ from tree_sitter import Node
 from codebatch.model.analysis.uses import Certainty, Definition
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.symbols.file_exports import ModuleExport, file_exports
-from codebatch_workers.symbols.go_types import result_type
 from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
-from codebatch_workers.symbols.local_names import LocalNames, declared_type
+from codebatch_workers.symbols.local_names import LocalNames
 from codebatch_workers.symbols.outline import FileOutline, file_outline
-from codebatch_workers.symbols.python_exports import python_exports
-from codebatch_workers.symbols.rust_types import rust_result_type
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
@@ -31,7 +27,6 @@ _NO_RULES = LanguageRules()
 _NAMES_OF_CLASS_BODY = frozenset({"__module__", "__qualname__"})
 # Nodes whose first part is a label, in languages whose rules have no labels: arguments with names, keys of literals.
 _LABEL_OWNERS = frozenset({"argument", "field", "field_designator", "field_initializer", "pair", "value_argument"})
-_PYTHON_BUILTINS = frozenset(dir(builtins))
 
 
 class SourceFacts:
@@ -144,7 +139,7 @@ class SourceFacts:
 
     def is_builtin(self, name: str) -> bool:
         """Return whether a name that the file does not bind is built into the language."""
-        return self.language == "python" and name in _PYTHON_BUILTINS and not self.has_star_imports
+        return name in self.rules.builtins and not self.has_star_imports
 
     @property
     def has_star_imports(self) -> bool:
@@ -153,7 +148,7 @@ class SourceFacts:
 
     @cached_property
     def _listed_names(self) -> frozenset[str] | None:
-        return python_exports(self.file)
+        return None if self.rules.read_exports is None else self.rules.read_exports(self.file)
 
     def star_visibility(self, name: str) -> Certainty:
         """Return how certain it is that `from module import *` binds a name of this Python module.
@@ -187,7 +182,7 @@ class SourceFacts:
     @cached_property
     def local_names(self) -> LocalNames:
         """The local variables and parameters of the file."""
-        return LocalNames(self.file)
+        return LocalNames(self.file, self.rules.read_type)
 
     @cached_property
     def bases(self) -> dict[str, list[str]]:
@@ -233,17 +228,7 @@ class SourceFacts:
         """Return the declared type of a variable or field, or the class of which its value is constructed."""
         offset = self.offset(symbol)
         name = self.file.tree.root_node.named_descendant_for_byte_range(offset, offset + 1) if self.file.tree else None
-        return "" if name is None else declared_type(name, self.file.utf8, self.language)
-
-    def result_type_of(self, symbol: Symbol, index: int) -> str:
-        """Return the declared type of a result of a Go function."""
-        name = self.node_at(self.offset(symbol))
-        return "" if name is None else result_type(name, self.file.utf8, index)
-
-    def rust_result_of(self, symbol: Symbol) -> str:
-        """Return the path of the declared result of a Rust function."""
-        name = self.node_at(self.offset(symbol))
-        return "" if name is None else rust_result_type(name, self.file.utf8)
+        return "" if name is None else self.local_names.declared_type(name)
 
     def node_at(self, offset: int) -> Node | None:
         """Return the name at an offset."""

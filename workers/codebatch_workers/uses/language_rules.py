@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from codebatch.model.analysis.uses import Certainty
+from codebatch_workers.symbols.local_names import TypeReader
+from codebatch_workers.syntax.source import SourceFile
 
 CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum", "type"})
 NAMESPACE_TYPES = frozenset({"module", "namespace"})
@@ -27,6 +29,9 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `has_exports`: other files see only the names that a file exports.
     - `constructor_member`: the member of each object that is its class, not the constructor that a class defines.
     - `has_bindings`: the bindings of a file (`syntax/bindings.py`) have every name that the file binds.
+    - `builtins`: names that every file can use without a definition.
+    - `read_type`: reads the declared types of names, see `LocalNames`.
+    - `read_exports`: returns the names that a file lists as its public ones, or None if it does not list them.
     - `labels`: nodes whose field `name`, or first child, names an argument or a key.
     """
 
@@ -40,6 +45,9 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     has_exports: bool = False
     has_bindings: bool = False
     constructor_member: str = ""
+    builtins: frozenset[str] = frozenset()
+    read_type: TypeReader | None = None
+    read_exports: Callable[[SourceFile], frozenset[str] | None] | None = None
     labels: frozenset[str] = frozenset()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from codebatch_workers.symbols.go_types import type_name
+from codebatch_workers.languages.go.types import type_name
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, node_chain
 

@@ -10,13 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
 from codebatch_workers.languages.go.chains import go_chain
-from codebatch_workers.symbols.go_types import split_result
+from codebatch_workers.languages.go.types import go_type, result_type, split_result
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, LINK_CERTAINTY, VALUE_TYPES
+from codebatch_workers.uses.language_rules import (
+    CLASS_TYPES,
+    FUNCTION_TYPES,
+    LINK_CERTAINTY,
+    VALUE_TYPES,
+    LanguageRules,
+)
 from codebatch_workers.uses.local_imports import LocalImport
 
 _STEPS_MAX = 12
@@ -162,7 +168,7 @@ class GoUses(LanguageResolver):
     def _find_type(
         self, facts: SourceFacts, scope: str, written: str, steps: int, offset: int | None
     ) -> Meaning | None:
-        """Return what a type as written means (symbols/go_types.py)."""
+        """Return what a type as written means (languages/go/types.py)."""
         if steps > _STEPS_MAX:
             return None
         result = split_result(written)
@@ -184,7 +190,9 @@ class GoUses(LanguageResolver):
         function = found.entities[0] if len(found.entities) == 1 and found.certainty != "name" else None
         if not isinstance(function, DefinedEntity) or len(function.symbols) != 1:
             return None
-        written = function.facts.result_type_of(function.symbols[0], index)
+        facts = function.facts
+        name = facts.node_at(facts.offset(function.symbols[0]))
+        written = "" if name is None else result_type(name, facts.file.utf8, index)
         place = function.facts.offset(function.symbols[0])
         value = self._find_type(function.facts, "", written, steps + 1, place) if written else None
         return value and Meaning(
@@ -212,4 +220,4 @@ def _as_value(found: Meaning | None) -> Meaning | None:
     return Meaning(least_certain(found.certainty, "inferred"), found.entities) if is_type else None
 
 
-USES = {"go": LanguageUses(resolver=GoUses)}
+USES = {"go": LanguageUses(LanguageRules(read_type=go_type), GoUses)}

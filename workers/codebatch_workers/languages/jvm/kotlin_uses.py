@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.symbols.local_names import declared_type
+from codebatch_workers.symbols.local_names import constructed_class, type_text
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
@@ -69,7 +69,7 @@ class _KotlinFile:
             symbol = facts.symbol_at(local.start)
             if len(names) == 1:
                 return UNKNOWN if symbol is None else _resolved("inferred", facts, [symbol], node)
-            written = declared_type(local.node, facts.file.utf8, facts.language)
+            written = facts.local_names.declared_type(local.node)
             found = self.find_type(written.split("."), offset, scope, 0) if written else None
             if found is None or found.count < len(written.split(".")):
                 return UNKNOWN
@@ -248,3 +248,14 @@ def _has_other_receiver(node: Node) -> bool:
 def _enclosing_type(facts: SourceFacts, scope: str) -> str:
     """Return the type around a scope. Return "" if there is none."""
     return next((outer for outer in facts.scopes(scope) if _types(facts, outer)), "")
+
+
+def kotlin_type(name: Node, utf8: bytes) -> str:
+    """Return the type after a parameter or variable in Kotlin, or the class of which its value is constructed."""
+    following = name.next_named_sibling
+    if following is None and name.parent is not None and name.parent.type == "variable_declaration":
+        value = name.parent.next_named_sibling
+        return "" if value is None else constructed_class(value, utf8, "kotlin")
+    if following is not None and following.type == "nullable_type" and following.named_children:
+        following = following.named_children[0]
+    return type_text(following, utf8) if following is not None and following.type == "user_type" else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codebatch_workers.languages.jvm.java_uses import JavaUses
-from codebatch_workers.languages.jvm.kotlin_uses import KotlinUses
+from codebatch_workers.languages.jvm.kotlin_uses import KotlinUses, kotlin_type
 from codebatch_workers.uses.language_resolver import LanguageUses
 from codebatch_workers.uses.language_rules import LanguageRules
 
@@ -17,6 +17,6 @@ _JAVA = LanguageRules(
 )
 USES = {
     "java": LanguageUses(_JAVA, JavaUses),
-    "kotlin": LanguageUses(resolver=KotlinUses),
+    "kotlin": LanguageUses(LanguageRules(read_type=kotlin_type), KotlinUses),
     "scala": LanguageUses(resolver=KotlinUses),
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
+
+from codebatch_workers.languages.python.exports import python_exports
 from codebatch_workers.uses.language_resolver import LanguageUses
 from codebatch_workers.uses.language_rules import LanguageRules
 
@@ -11,6 +14,8 @@ USES = {
             own_object=frozenset({"self", "cls"}),
             base_object=frozenset({"super"}),
             stem_is_module=True,
+            builtins=frozenset(dir(builtins)),
+            read_exports=python_exports,
             has_bindings=True,
             labels=frozenset({"keyword_argument"}),
         )

@@ -13,10 +13,10 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
 from codebatch.model.record import Edge, Symbol
+from codebatch_workers.languages.rust.types import called_function, rust_result_type, rust_type
 from codebatch_workers.symbols.imports import rust_imports
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.symbols.outline import scope_definitions
-from codebatch_workers.symbols.rust_types import called_function
 from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses, UseContext
@@ -281,7 +281,8 @@ class RustUses(LanguageResolver):
             entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
             if not isinstance(entity, DefinedEntity) or len(entity.symbols) != 1:
                 return None
-            result = entity.facts.rust_result_of(entity.symbols[0])
+            name = entity.facts.node_at(entity.facts.offset(entity.symbols[0]))
+            result = "" if name is None else rust_result_type(name, entity.facts.file.utf8)
             return (
                 self._find_value_type(entity.facts, entity.symbols[0].qualified, result, steps + 1) if result else None
             )
@@ -431,4 +432,4 @@ def _module_or_function(facts: SourceFacts, scope: str) -> str:
     return ""
 
 
-USES = {"rust": LanguageUses(LanguageRules(separator="::"), RustUses)}
+USES = {"rust": LanguageUses(LanguageRules(separator="::", read_type=rust_type), RustUses)}

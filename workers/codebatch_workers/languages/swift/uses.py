@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_certain
 from codebatch.model.record import Symbol
-from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
+from codebatch_workers.symbols.local_names import UNKNOWN_TYPE, constructed_class, type_text
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, LanguageRules
@@ -135,4 +136,22 @@ def _enclosing_type(facts: SourceFacts, scope: str) -> str:
     return ""
 
 
-USES = {"swift": LanguageUses(LanguageRules(labels=frozenset({"value_argument_label"})), SwiftUses)}
+def _swift_type(name: Node, utf8: bytes) -> str:
+    """Return the type after a parameter or variable in Swift, or the class of which its value is constructed."""
+    parent = name.parent
+    declared = name if parent is None or parent.type != "pattern" else parent
+    following = declared.next_named_sibling
+    if following is not None and following.type == "type_annotation" and following.named_children:
+        following = following.named_children[-1]
+    elif following is not None and parent is not None and parent.type == "pattern":
+        if following.type == "constructor_expression" and following.named_children:
+            following = following.named_children[0]
+        else:
+            return constructed_class(following, utf8, "swift")
+    if following is not None and following.type == "optional_type" and following.named_children:
+        following = following.named_children[0]
+    return type_text(following, utf8) if following is not None and following.type == "user_type" else ""
+
+
+_RULES = LanguageRules(read_type=_swift_type, labels=frozenset({"value_argument_label"}))
+USES = {"swift": LanguageUses(_RULES, SwiftUses)}
