@@ -59,6 +59,10 @@ class ImplicitImports:
         """The definitions of each file that imports can name, by path."""
         return {path: defined for rule in self._rules.values() for path, defined in rule.definitions.items()}
 
+    def imports_modules(self, language: str) -> bool:
+        """Return whether imports of a language name modules, which have no files of their own."""
+        return language in self._rules and self._rules[language].imports_modules
+
     def resolve_import(self, path: str, target: str) -> ResolvedImport | None:
         """Resolve an import that names a definition. Return None if the language's imports name files instead."""
         language = self._languages.get(path)

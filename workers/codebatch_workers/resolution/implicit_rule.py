@@ -24,10 +24,12 @@ class ImplicitImportRule(Protocol):
 
     - `definitions_text`: a text that the lines of all needed symbol records contain, to decode no others. Empty if all
       are needed.
+    - `imports_modules`: an import names a module, which has no file of its own.
     - `needs_relations`, `needs_declarations`: whether `add_relations` and `add_declarations` are called.
     """
 
     definitions_text: str = ""
+    imports_modules: bool = False
     needs_relations: bool = False
     needs_declarations: bool = False
 

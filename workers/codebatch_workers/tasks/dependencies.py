@@ -47,9 +47,6 @@ from codebatch_workers.resolution.tree import PathTree
 _ImportGraph = dict[str, dict[str, bool]]
 _MetricValues = dict[str, int]
 
-# An import in these languages names a module, which has no file of its own.
-_LANGUAGES_IMPORTING_MODULES = frozenset({"swift"})
-
 
 def create(_environment: TaskEnvironment[NoConfig]) -> DependenciesTask:
     """Return the task. It has no configuration."""
@@ -185,7 +182,7 @@ class _ProjectLinks:
         """
         edges: dict[tuple[str, int], Edge] = {}
         erases = self._resolver.erases_imports(path, language) if any(record.erasable for record in imports) else False
-        for record in () if language in _LANGUAGES_IMPORTING_MODULES else imports:
+        for record in () if self._implicit.imports_modules(language) else imports:
             type_only = record.type_only or (record.erasable and erases)
             resolved = self._implicit.resolve_import(path, record.target) or self._resolver.resolve(
                 path, language, record.target, is_module=record.is_module

@@ -11,8 +11,6 @@ _NAMES_MAX = 8
 _BYTES_BEFORE_MAX = 400
 _NAME_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte in b"_$")
 _SEPARATORS = (b"?->", b"->", b"?.", b"!.", b"::", b".", b"\\")
-# In other languages, an arrow precedes the type of a result.
-_LANGUAGES_WITH_ARROWS = frozenset({"c", "cpp", "php"})
 _RAW_NAME_MARK = b"r#"
 # The nodes of chains, with the fields of the part before the last name and of the last name.
 _MEMBER_NODES: Mapping[str, tuple[str, str]] = {
@@ -40,12 +38,15 @@ class NameChain(msgspec.Struct, frozen=True):
     is_absolute: bool
 
 
-def chain_at(utf8: bytes, start: int, end: int, language: str) -> NameChain:
-    """Return the chain of names whose last name is at the given offsets."""
+def chain_at(utf8: bytes, start: int, end: int, *, has_arrows: bool) -> NameChain:
+    """Return the chain of names whose last name is at the given offsets.
+
+    If `has_arrows` is not set, an arrow precedes the type of a result.
+    """
     names = [utf8[start:end].decode("utf-8", "replace")]
     before = utf8[max(start - _BYTES_BEFORE_MAX, 0) : start]
     first = start
-    separator, left = _separator_before(before, language)
+    separator, left = _separator_before(before, has_arrows=has_arrows)
     while separator and len(names) < _NAMES_MAX:
         name_start = len(left.rstrip(_NAME_BYTES))
         if left.endswith(_RAW_NAME_MARK, 0, name_start):
@@ -55,12 +56,12 @@ def chain_at(utf8: bytes, start: int, end: int, language: str) -> NameChain:
         names.append(left[name_start:].decode("utf-8", "replace"))
         first -= len(before) - name_start
         before = before[:name_start]
-        separator, left = _separator_before(before, language)
+        separator, left = _separator_before(before, has_arrows=has_arrows)
     is_absolute = separator in (b"\\", b"::") and not _ends_expression(left)
     return NameChain(tuple(reversed(names)), first, bool(separator) and not is_absolute, is_absolute)
 
 
-def _separator_before(before: bytes, language: str) -> tuple[bytes, bytes]:
+def _separator_before(before: bytes, *, has_arrows: bool) -> tuple[bytes, bytes]:
     """Return the separator at the end of a text, and the text before it. Without one, return an empty separator.
 
     A line end after a full stop ends a comment or a sentence, so the separator must be in the line of the name.
@@ -69,7 +70,7 @@ def _separator_before(before: bytes, language: str) -> tuple[bytes, bytes]:
     separator = next((separator for separator in _SEPARATORS if text.endswith(separator)), b"")
     # Several dots are another operator.
     is_other = separator == b"." and text.endswith(b"..")
-    if is_other or (separator.endswith(b"->") and language not in _LANGUAGES_WITH_ARROWS):
+    if is_other or (separator.endswith(b"->") and not has_arrows):
         return b"", text
     return separator, text[: len(text) - len(separator)].rstrip()
 

@@ -46,7 +46,7 @@ class SourceFacts:
         self.file = file
         self.language = file.language
         self.rules = rules or LanguageRules()
-        self.is_resolved = rules is not None and file.tree is not None
+        self.is_resolved = rules is not None and rules.is_resolved and file.tree is not None
         self._outline: FileOutline = file_outline(file)
         self.symbols: dict[str, list[Symbol]] = defaultdict(list)
         # `const a = require("a")` is a variable and an import.
@@ -65,7 +65,7 @@ class SourceFacts:
     @cached_property
     def imports(self) -> Sequence[LocalImport]:
         """The names that imports bind in the file, and the imports of all names of a module."""
-        return local_imports(self.file, IMPORTS_BY_LANGUAGE.get(self.language))
+        return local_imports(self.file, IMPORTS_BY_LANGUAGE.get(self.language), self.rules.bind_import)
 
     def links_of(self, imported: LocalImport) -> Sequence[Edge]:
         """Return the `depends` edges of an import.
@@ -182,7 +182,12 @@ class SourceFacts:
     @cached_property
     def local_names(self) -> LocalNames:
         """The local variables and parameters of the file."""
-        return LocalNames(self.file, self.rules.read_type)
+        return LocalNames(
+            self.file,
+            self.rules.read_type,
+            is_sequential=self.rules.is_sequential,
+            calls_construct=self.rules.calls_construct,
+        )
 
     @cached_property
     def bases(self) -> dict[str, list[str]]:
@@ -251,11 +256,11 @@ class SourceFacts:
             name = self.file.tree.root_node.descendant_for_byte_range(start, end)
             if name is not None and (name.start_byte, name.end_byte) == (start, end):
                 return node_chain(name, self.file.utf8)
-        return chain_at(self.file.utf8, start, end, self.language)
+        return chain_at(self.file.utf8, start, end, has_arrows=self.rules.has_arrows)
 
     def is_set_in_method(self, symbol: Symbol) -> bool:
         """Return whether a Python field has no declaration but `self.x = …` without a type."""
-        if symbol.symbol_type != "field" or self.language != "python":
+        if symbol.symbol_type != "field":
             return False
         name = self.node_at(self.offset(symbol))
         is_member = name is not None and name.parent is not None and name.parent.type == "attribute"
@@ -288,9 +293,8 @@ class SourceFacts:
             return "label"
         if len(chain.names) > 1 or chain.is_open or chain.is_absolute:
             return ""
-        if self.language == "ruby":  # Any other name that is not called is a local variable (unmarked_calls.py).
-            is_name = node.type == "identifier" and parent.type not in ("alias", "undef")
-            return "local" if is_name else ""
+        if self.rules.is_local_name is not None:
+            return "local" if self.rules.is_local_name(node) else ""
         name = chain.names[0]
         is_local = self.local_names.receiver(start, name.encode()) != "" and self.local_symbol(start, name) is None
         return "local" if is_local else ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty
 from codebatch_workers.symbols.local_names import TypeReader
 from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.uses.local_imports import ImportBinder
 
 CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum", "type"})
 NAMESPACE_TYPES = frozenset({"module", "namespace"})
@@ -19,6 +22,9 @@ FUNCTION_TYPES = frozenset({"function", "method", "constructor", "macro"})
 class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of a language.
 
+    - `is_resolved`: uses are resolved to definitions. Otherwise, only local names and chains are known.
+    - `is_sequential`: a block sees a variable only after its declaration.
+    - `has_arrows`: `->` separates the names of a chain.
     - `separator`: the text between the components of qualified names in symbol records.
     - `own_object`: the names that mean the object or class of the enclosing method.
     - `own_object_is_exact`: the class of `own_object` is certain, because calls are bound to its declaration.
@@ -32,9 +38,19 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `builtins`: names that every file can use without a definition.
     - `read_type`: reads the declared types of names, see `LocalNames`.
     - `read_exports`: returns the names that a file lists as its public ones, or None if it does not list them.
+    - `calls_construct`: a call of a class constructs an object.
+    - `call_objects`: maps the names of special functions to the object that a call returns: one of the base class, the
+      first argument, or the object that the name itself means.
+    - `namespace_separator`: the text behind a name that means a namespace.
+    - `shares_packages`: the files of a package see the symbols of each other.
+    - `is_local_name`: returns whether a name that nothing defines is a local variable.
+    - `bind_import`: returns the name that an import binds, or None if the common rules apply.
     - `labels`: nodes whose field `name`, or first child, names an argument or a key.
     """
 
+    is_resolved: bool = True
+    is_sequential: bool = False
+    has_arrows: bool = False
     separator: str = "."
     own_object: frozenset[str] = frozenset()
     own_object_is_exact: bool = False
@@ -48,6 +64,12 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     builtins: frozenset[str] = frozenset()
     read_type: TypeReader | None = None
     read_exports: Callable[[SourceFile], frozenset[str] | None] | None = None
+    calls_construct: bool = False
+    call_objects: Mapping[str, Literal["bases", "first_argument", "itself"]] = {}
+    namespace_separator: bytes = b""
+    shares_packages: bool = False
+    is_local_name: Callable[[Node], bool] | None = None
+    bind_import: ImportBinder | None = None
     labels: frozenset[str] = frozenset()
 
 

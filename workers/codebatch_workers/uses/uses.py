@@ -45,7 +45,8 @@ def _resolve(
             if (symbol.line, symbol.column) == (line, column)
         ]
         return Resolved("exact", tuple(map(facts.definition, symbols))) if symbols else UNKNOWN
-    if facts.language == "php" and facts.file.utf8.startswith(b"\\", span[1]):
+    separator = facts.rules.namespace_separator
+    if separator and facts.file.utf8.startswith(separator, span[1]):
         return UNKNOWN  # A namespace can have the name of a class in it.
     if role == "import":
         return resolver.resolve_import(facts, name, line)
@@ -126,7 +127,7 @@ class SnapshotUses:
         """Return whether other files may import a name from a file: the file exports it or, in languages without
         exports and in `.d.ts`, binds it at its outermost level. Return True if this is unknown."""
         facts = self._facts_of(path)
-        if facts is None or facts.language == "go":
+        if facts is None or facts.rules.shares_packages:
             return facts is None or name in facts.symbols
         if any(each.name in (name, WHOLE_MODULE) or each == ModuleExport(ALL_NAMES) for each in facts.exports):
             return True

@@ -212,11 +212,12 @@ class Values:
             return None
         text = facts.text(function)
         arguments = node.child_by_field_name("arguments")
-        if text == "super" and facts.language == "python":
+        special = facts.rules.call_objects.get(text)
+        if special == "bases":
             return self._names.find_bases(facts, scope_definitions(facts.file).qualified_scope(node.start_byte))
-        if text in ("cast", "typing.cast") and facts.language == "python" and arguments and arguments.named_children:
+        if special == "first_argument" and arguments and arguments.named_children:
             return self.of_type(facts, arguments.named_children[0], steps + 1)
-        if text == "cls" and facts.language == "python":
+        if special == "itself":
             return self.object_of(facts, function, steps + 1)
         is_local = function.type in _NAMES and all(
             self._is_plain(facts, bound) for bound in facts.bound_names(text, function.start_byte)
@@ -234,7 +235,7 @@ class Values:
             return None
         symbol = entity.symbols[0]
         if symbol.symbol_type in CLASS_TYPES:
-            return Meaning("inferred", (entity,)) if facts.language == "python" else None
+            return Meaning("inferred", (entity,)) if facts.rules.calls_construct else None
         if symbol.symbol_type in VALUE_TYPES:
             return self._alias_results(entity, steps)
         if symbol.symbol_type not in FUNCTION_TYPES:
@@ -259,7 +260,7 @@ class Values:
         target = without_types(found.entities[0]) if found is not None and len(found.entities) == 1 else None
         if isinstance(target, DefinedEntity) and target.symbols[0].symbol_type not in CLASS_TYPES:
             return self._results(found, facts, declaration.node, steps + 1)
-        return self._classes(found) if facts.language == "python" else None
+        return self._classes(found) if facts.rules.calls_construct else None
 
     def _result(self, facts: SourceFacts, symbol: Symbol, receiver: Meaning | None, steps: int) -> Meaning | None:
         """Return the object that a function returns: by its declared type, or by its `return` statements."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
 from tree_sitter import Node
 
 from codebatch.model.analysis.uses import UNKNOWN, Resolved
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, LanguageRules
 
 _NAME_NODES = frozenset({"identifier", "type_identifier"})
 _EXTERNAL_TYPES = frozenset({"function", "variable"})
@@ -86,4 +87,5 @@ def _is_declared_static(utf8: bytes, name: bytes) -> bool:
     return re.search(rb"\bstatic\b[^;{}()]*\b%b\s*\(" % re.escape(name), utf8) is not None
 
 
-USES = {"c": LanguageUses(resolver=CUses)}
+_RULES = LanguageRules(is_sequential=True, has_arrows=True)
+USES = {"c": LanguageUses(_RULES, CUses), "cpp": LanguageUses(replace(_RULES, is_resolved=False))}

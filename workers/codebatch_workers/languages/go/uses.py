@@ -8,10 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from tree_sitter import Node
+
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
 from codebatch_workers.languages.go.chains import go_chain
 from codebatch_workers.languages.go.types import go_type, result_type, split_result
+from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -220,4 +224,16 @@ def _as_value(found: Meaning | None) -> Meaning | None:
     return Meaning(least_certain(found.certainty, "inferred"), found.entities) if is_type else None
 
 
-USES = {"go": LanguageUses(LanguageRules(read_type=go_type), GoUses)}
+def _bind_import(file: SourceFile, statement: Node, imported: ImportedName, _target: str) -> LocalImport:
+    """Return the import of a package. `local` is empty if the package itself determines the name, and `.` for all."""
+    line = file.position(imported.node.start_byte)[0]
+    name = statement.child_by_field_name("name")
+    local = "" if name is None else file.utf8[name.start_byte : name.end_byte].decode("utf-8", "replace")
+    return LocalImport(local, imported.target, "*", line, -1 if name is None else name.start_byte)
+
+
+USES = {
+    "go": LanguageUses(
+        LanguageRules(is_sequential=True, read_type=go_type, shares_packages=True, bind_import=_bind_import), GoUses
+    )
+}

@@ -14,10 +14,13 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
 from codebatch.model.record import Edge, Symbol
+from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.local_names import constructed_class, type_text
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
+from codebatch_workers.uses.local_imports import LocalImport
 
 _STEPS_MAX = 12
 _FactsOf = Callable[[str], SourceFacts | None]
@@ -255,7 +258,25 @@ def kotlin_type(name: Node, utf8: bytes) -> str:
     following = name.next_named_sibling
     if following is None and name.parent is not None and name.parent.type == "variable_declaration":
         value = name.parent.next_named_sibling
-        return "" if value is None else constructed_class(value, utf8, "kotlin")
+        return "" if value is None else constructed_class(value, utf8, calls_construct=True)
     if following is not None and following.type == "nullable_type" and following.named_children:
         following = following.named_children[0]
     return type_text(following, utf8) if following is not None and following.type == "user_type" else ""
+
+
+def bind_kotlin_import(file: SourceFile, _statement: Node, imported: ImportedName, target: str) -> LocalImport | None:
+    """Return the import of one name in Kotlin or Scala."""
+    if imported.bound is not None or target.endswith("*"):
+        return None
+    bound = _renamed(imported.node) or imported.node
+    local = file.utf8[bound.start_byte : bound.end_byte].decode("utf-8", "replace").rpartition(".")[2]
+    line = file.position(imported.node.start_byte)[0]
+    return LocalImport(local, target, "", line, bound.end_byte - len(local.encode()))
+
+
+def _renamed(imported: Node) -> Node | None:
+    """Return the node of the local name if an import in Kotlin or Scala gives it: `C as D`, `C => D`."""
+    following, parent = imported.next_named_sibling, imported.parent
+    if parent is not None and parent.type.endswith("_renamed_identifier"):
+        return parent.child_by_field_name("alias")
+    return following if parent is not None and parent.type == "import" else None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from codebatch_workers.languages.jvm.java_uses import JavaUses
-from codebatch_workers.languages.jvm.kotlin_uses import KotlinUses, kotlin_type
+from codebatch_workers.languages.jvm.kotlin_uses import KotlinUses, bind_kotlin_import, kotlin_type
 from codebatch_workers.uses.language_resolver import LanguageUses
 from codebatch_workers.uses.language_rules import LanguageRules
 
 _JAVA = LanguageRules(
+    is_sequential=True,
     own_object=frozenset({"this"}),
     own_object_is_exact=True,
     base_object=frozenset({"super"}),
@@ -15,8 +16,10 @@ _JAVA = LanguageRules(
     has_overloads=True,
     labels=frozenset({"element_value_pair"}),
 )
+_KOTLIN = LanguageRules(is_sequential=True, calls_construct=True, read_type=kotlin_type, bind_import=bind_kotlin_import)
+_SCALA = LanguageRules(is_sequential=True, calls_construct=True, bind_import=bind_kotlin_import)
 USES = {
     "java": LanguageUses(_JAVA, JavaUses),
-    "kotlin": LanguageUses(LanguageRules(read_type=kotlin_type), KotlinUses),
-    "scala": LanguageUses(resolver=KotlinUses),
+    "kotlin": LanguageUses(_KOTLIN, KotlinUses),
+    "scala": LanguageUses(_SCALA, KotlinUses),
 }

@@ -16,11 +16,13 @@ from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.php.classes import bases_of, class_around, traits_of
 from codebatch_workers.languages.php.names import imported_names
+from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, LanguageRules
 from codebatch_workers.uses.local_imports import LocalImport
 
 _STEPS_MAX = 24
@@ -344,4 +346,15 @@ def _text(facts: SourceFacts, node: Node) -> str:
     return "".join(facts.text(node).split())
 
 
-USES = {"php": LanguageUses(resolver=PhpUses)}
+def _bind_import(file: SourceFile, _statement: Node, imported: ImportedName, target: str) -> LocalImport | None:
+    """Return the import of a class or function without an alias."""
+    if imported.bound is not None or imported.node.type not in ("name", "qualified_name"):
+        return None
+    local = target.rpartition("\\")[2]
+    line = file.position(imported.node.start_byte)[0]
+    return LocalImport(local, target, "", line, imported.node.end_byte - len(local.encode()))
+
+
+USES = {
+    "php": LanguageUses(LanguageRules(has_arrows=True, namespace_separator=b"\\", bind_import=_bind_import), PhpUses)
+}

@@ -14,6 +14,13 @@ USES = {
             own_object=frozenset({"self", "cls"}),
             base_object=frozenset({"super"}),
             stem_is_module=True,
+            calls_construct=True,
+            call_objects={
+                "super": "bases",
+                "cast": "first_argument",
+                "typing.cast": "first_argument",
+                "cls": "itself",
+            },
             builtins=frozenset(dir(builtins)),
             read_exports=python_exports,
             has_bindings=True,

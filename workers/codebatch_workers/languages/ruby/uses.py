@@ -16,7 +16,7 @@ from codebatch_workers.languages.ruby.names import nesting_at
 from codebatch_workers.languages.ruby.nesting import INHERITS_MARK, constant_name, namespaces
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import LINK_CERTAINTY
+from codebatch_workers.uses.language_rules import LINK_CERTAINTY, LanguageRules
 
 _CONSTANT = re.compile(r"(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\Z")
 _CONSTANT_NODES = frozenset({"constant", "scope_resolution"})
@@ -135,4 +135,9 @@ def _resolved(certainty: Certainty, found: list[tuple[SourceFacts, Symbol]]) -> 
     return Resolved(certainty if len(definitions) == 1 else least_certain(certainty, "name"), definitions)
 
 
-USES = {"ruby": LanguageUses(resolver=RubyUses)}
+def _is_local_name(node: Node) -> bool:
+    """Return whether a name is a local variable: it is not called (unmarked_calls.py)."""
+    return node.type == "identifier" and node.parent is not None and node.parent.type not in ("alias", "undef")
+
+
+USES = {"ruby": LanguageUses(LanguageRules(is_local_name=_is_local_name), RubyUses)}

@@ -53,6 +53,8 @@ class _SwiftModule(msgspec.Struct, frozen=True):
 class SwiftModuleNames(ImplicitImportRule):
     """The names that the files of each Swift module define."""
 
+    imports_modules = True
+
     def __init__(self, context: ImportContext) -> None:
         self._tree = context.tree
         self._modules: dict[str, _SwiftModule] = {}
