@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -99,13 +100,16 @@ def processes(line: CommandLine) -> list[psutil.Process]:
     return found
 
 
+def signal_all(processes: list[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal to all processes that have not ended."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+
+
 def kill_all(line: CommandLine) -> None:
     """Kill all processes at once, as a power failure does."""
-    for process in processes(line):
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue
+    signal_all(processes(line), signal.SIGKILL)
 
 
 def run_with_kills(line: CommandLine) -> None:
@@ -219,11 +223,9 @@ def test_frozen_and_rebooted_night_begins_at_its_time(night: CommandLine) -> Non
     wait_until(lambda: len(calls(night)) >= 3, "agents work")
     assert datetime.datetime.now().astimezone() >= begin
     stopped = processes(night)
-    for process in stopped:
-        process.suspend()
+    signal_all(stopped, signal.SIGSTOP)
     time.sleep(2 * KILL_SECONDS)
-    for process in stopped:
-        process.resume()
+    signal_all(stopped, signal.SIGCONT)
     assert resumed.wait() == 3
     assert set(calls(night)) == set(AGENTS)
     assert set(calls(night).values()) == {1}

@@ -34,7 +34,9 @@ def test_waits_are_at_the_top_of_the_page(tmp_path: Path) -> None:
     remaining = "document.querySelector('#remaining').innerText"
     try:
         batches = line.directory / ".codebatch" / "batches"
-        wait_until(lambda: any(b"PROGRESS" in file.read_bytes() for file in batches.glob("*/events/*")), "the progress")
+        wait_until(
+            lambda: any(b"PROGRESS" in file.read_bytes() for file in batches.glob("b*/events/*")), "the progress"
+        )
         with browse(tmp_path / "browser") as page, serve(line.directory / ".codebatch") as server:
             page.open(f"{server.origin}/#token={server.token}")
             page.wait_until(

@@ -40,7 +40,7 @@ def test_registry_finds_each_part_and_nothing_else() -> None:
         for name in every_language()
     }
     assert supported["python"] == (True, False, True)
-    assert supported["cpp"] == (True, True, False)
+    assert supported["cpp"] == (True, True, True)
     assert supported["swift"] == (False, True, True)
     assert supported["markdown"] == (False, False, False)
     assert registry.language_uses("no such language") is None

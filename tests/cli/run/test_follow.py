@@ -257,7 +257,7 @@ def test_events_report_drain_takeover_and_cancel(line: CommandLine) -> None:
 
 
 def journals(line: CommandLine) -> list[Path]:
-    return list((line.directory / ".codebatch" / "batches").glob("batch-*/journal/*"))
+    return list((line.directory / ".codebatch" / "batches").glob("b*/journal/*"))
 
 
 def test_events_report_an_answer(line: CommandLine) -> None:
@@ -334,7 +334,7 @@ def test_analysis_can_be_followed_and_cancelled_from_another_process(line: Comma
     write_own_task(line.directory, "slow", code)
     process = line.start("run", "tree", "--task", "slow", "-j", "2")
     journal = line.directory / ".codebatch" / "batches"
-    wait_until(lambda: bool(list(journal.glob("*/journal/*.jsonl"))) or process.poll() is not None, "the run begins")
+    wait_until(lambda: bool(list(journal.glob("b*/journal/*.jsonl"))) or process.poll() is not None, "the run begins")
     follower = line.start("follow", "--json")
     assert line("status", "--json").json["status"] in ("RUNNING", "PENDING")
     answer = line("cancel", "--json").json

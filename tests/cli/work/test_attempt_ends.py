@@ -32,7 +32,7 @@ def test_adopted_attempt_has_no_guessed_duration(tmp_path: Path) -> None:
     process.wait()  # Its worker still holds the pipes.
     resumed = line.start("resume")
     adopted = tmp_path / ".codebatch" / "batches"
-    wait_until(lambda: any(b"ADOPTED" in file.read_bytes() for file in adopted.glob("*/events/*")), "the adoption")
+    wait_until(lambda: any(b"ADOPTED" in file.read_bytes() for file in adopted.glob("b*/events/*")), "the adoption")
     write(tmp_path / "go", "")
     notes = line.finish(resumed).notes
     line.finish(process, status=-signal.SIGKILL)

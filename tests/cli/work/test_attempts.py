@@ -44,7 +44,7 @@ def latest_batch_id(line: CommandLine) -> str:
 def until(line: CommandLine, task: str, state: str, process: subprocess.Popen[bytes]) -> None:
     """Wait until a task of a run in the background has a state."""
     store = line.directory / ".codebatch" / "batches"
-    wait_until(lambda: store.exists() and any(store.glob("*/leases/*.*.*")), "a task begins")
+    wait_until(lambda: store.exists() and any(store.glob("b*/leases/*.*.*")), "a task begins")
     wait_until(lambda: process.poll() is not None or states(line)[task] == state, f"{task} is {state}")
 
 

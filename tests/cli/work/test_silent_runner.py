@@ -46,7 +46,9 @@ def running(tmp_path: Path) -> Iterator[tuple[CommandLine, subprocess.Popen[byte
     process = line.start("work", "run", "-q")
     try:
         batches = line.directory / ".codebatch" / "batches"
-        wait_until(lambda: any(b"PROGRESS" in file.read_bytes() for file in batches.glob("*/events/*")), "the progress")
+        wait_until(
+            lambda: any(b"PROGRESS" in file.read_bytes() for file in batches.glob("b*/events/*")), "the progress"
+        )
         yield line, process
     finally:
         process.kill()

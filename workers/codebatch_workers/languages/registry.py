@@ -7,14 +7,16 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from codebatch.model.record import Names
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
-from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
-from codebatch_workers.symbols.outline import FileOutline
-from codebatch_workers.symbols.used_names import UsedNamesReader
-from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.uses.language_resolver import LanguageUses
+if TYPE_CHECKING:
+    from codebatch.model.record import Names
+    from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+    from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
+    from codebatch_workers.symbols.outline import FileOutline
+    from codebatch_workers.symbols.used_names import UsedNamesReader
+    from codebatch_workers.syntax.source import SourceFile
+    from codebatch_workers.uses.language_resolver import LanguageUses
 
 _LANGUAGES_BY_FAMILY: Mapping[str, str] = {
     "c": "c cpp",
