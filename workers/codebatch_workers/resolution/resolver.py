@@ -1,8 +1,8 @@
 """Resolution of imports to files of a snapshot.
 
-The result depends only on the paths of the snapshot and on its configuration files. Each language has its own rule.
-If neither the rule nor the configuration decides, files with similar paths are chosen. The
-value `resolution` of a result states how certain it is:
+The result depends only on the paths of the snapshot and on its configuration files. Each language has its own rule. If
+neither the rule nor the configuration decides, files with similar paths are chosen. The value `resolution` of a result
+states how certain it is:
 
     exact      the language's rule determines this file and no other (or the files of one package)
     file       one file of the snapshot fits
