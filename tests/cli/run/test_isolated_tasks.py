@@ -28,7 +28,7 @@ def task(file):
         "sys.path.append('/')",
         "[signal.signal(each, signal.SIG_IGN) for each in (1, 2, 15, 17)]",
         "signal.signal(signal.SIGCHLD, lambda *_: os.wait())",
-        "signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05); signal.signal(signal.SIGALRM, lambda *_: 1 / 0)",
+        "signal.signal(signal.SIGALRM, lambda *_: 1 / 0); signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)",
         "signal.alarm(1)",
         "os.environ.update(CODEBATCH_STORE='/nowhere', GIT_DIR='/nowhere')",
         "os.fork()",
