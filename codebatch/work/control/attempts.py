@@ -5,6 +5,7 @@ Start and duration are read from journals. They are unknown if the journals have
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -122,16 +123,17 @@ def _unrecorded_attempts(
     `recorded` are the attempts in journals, as (item, epoch). A worker that is killed can lose the last lines of its
     journal, but its lease is on disk before its command starts.
     """
-    rounds: dict[int, dict[int, int]] = {}
+    rounds: dict[int, dict[int, int]] = defaultdict(dict)
     for one in concluded.conclusions:
-        rounds.setdefault(one.item, {})[one.epoch] = one.round
-    return [
-        (command.item, 1 + max((round_ for ended, round_ in by_epoch.items() if ended < epoch), default=0), epoch)
-        for command in commands
-        for by_epoch in [rounds.get(command.item, {})]
-        for epoch in range(1, command.epoch + 1)
-        if epoch not in by_epoch and (command.item, epoch) not in recorded
-    ]
+        rounds[one.item][one.epoch] = one.round
+    unrecorded: list[tuple[int, int, int]] = []
+    for command in commands:
+        ended = rounds[command.item]
+        for epoch in range(1, command.epoch + 1):
+            if epoch not in ended and (command.item, epoch) not in recorded:
+                earlier = (round_ for ended_epoch, round_ in ended.items() if ended_epoch < epoch)
+                unrecorded.append((command.item, 1 + max(earlier, default=0), epoch))
+    return unrecorded
 
 
 def _attempt_end_text(

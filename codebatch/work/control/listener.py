@@ -209,10 +209,15 @@ class ListenerAdapter:
         self._updated_ns = 0
 
     def on_start(self, conductor: Conductor) -> None:
-        """Start to report the batch."""
+        """Start to report the batch. Questions that were asked before and are still open are reported too."""
         self._conductor = conductor
         self._is_leading()
         self._began = dict.fromkeys(sorted(conductor.running_items), running_ns())
+        self._asking_items = [
+            item
+            for item in range(len(conductor.agenda.ids))
+            if item in self._began or conductor.asked_cap(item) is not None
+        ]
         self._listener.chosen(self._batch, msgspec.structs.replace(self._work, max_parallel=conductor.capacity[""]))
 
     def on_event(self, event: BatchEvent, projected: ProjectedEvent) -> None:

@@ -142,3 +142,16 @@ def test_blocked_task_is_not_counted_as_done(line: CommandLine, terminal: Termin
     assert terminal.end() == 0
     assert "2 of 3 tasks" not in terminal.shown.decode().split("answered asks")[0]
     assert "asks waits for an answer: codebatch work questions --batch" in line.finish(running).notes
+
+
+def test_resume_reports_the_open_question_of_a_task_that_still_runs(line: CommandLine, terminal: Terminal) -> None:
+    make_list(line, {"asks": "run = 'codebatch ask --wait What?'"})
+    running = line.start("work", "run", "-q")
+    until(line, "asks", "BLOCKED", running)
+    running.kill()
+    running.wait()  # Its worker still holds the pipes.
+    terminal.start("resume")
+    terminal.read_until("asks waits for an answer: codebatch work questions --batch")
+    line("work", "answer", "asks", "that")
+    assert terminal.end() == 0
+    line.finish(running, status=-signal.SIGKILL)
