@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from codebatch_workers.languages.registry import import_rule
-from codebatch_workers.resolution import DeclaredModule, ImportContext, JvmDefinitions, ProjectResolver
+from codebatch_workers.resolution import DeclaredModule, ImportContext, PackageDefinitions, ProjectResolver
 from codebatch_workers.resolution.tree import PathTree
 
 Files = dict[str, str]
@@ -14,7 +14,7 @@ Files = dict[str, str]
 
 def project_resolver(
     tree: PathTree,
-    definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
+    definitions: Callable[[], Mapping[str, PackageDefinitions]] = dict,
     modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
 ) -> ProjectResolver:
     """Return a resolver with the rules of all languages."""
@@ -32,7 +32,7 @@ def resolver(files: Files) -> ProjectResolver:
 
 
 def answer(
-    files: Files, path: str, language: str, target: str, definitions: Mapping[str, JvmDefinitions] | None = None
+    files: Files, path: str, language: str, target: str, definitions: Mapping[str, PackageDefinitions] | None = None
 ) -> tuple[str, str]:
     """Return the answer of a resolver, and check that it does not depend on the order of paths."""
     defined = definitions or {}

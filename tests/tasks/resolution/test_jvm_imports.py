@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import JvmDefinitions
+from codebatch_workers.resolution import PackageDefinitions
 from tests.tasks.resolution.resolving import answer
 
 _USES, _MAIN = "src/test/java/org/usage/annotation/UsesTest.java", "src/main/java/org/lib"
@@ -33,7 +33,7 @@ DEFINED = {
     "bare/Script.kt": ("", "Loose"),
 }
 DEFINITIONS = {
-    path: JvmDefinitions(package, frozenset(names.split()), is_partial=names == "!")
+    path: PackageDefinitions(package, frozenset(names.split()), is_partial=names == "!")
     for path, (package, names) in DEFINED.items()
 }
 TREE = dict.fromkeys(DEFINED, "")
@@ -88,5 +88,5 @@ def test_jvm_names_resolve_to_their_defining_files(path: str, target: str, resol
 
 
 def test_partially_parsed_file_may_define_any_name_of_its_package() -> None:
-    known = {**DEFINITIONS, f"{_A}/Other.kt": JvmDefinitions("p", frozenset(), is_partial=True)}
+    known = {**DEFINITIONS, f"{_A}/Other.kt": PackageDefinitions("p", frozenset(), is_partial=True)}
     assert answer(TREE, f"{_B}/Main.kt", "kotlin", "p.Gone", known) == ("name", f"{_A}/Other.kt")

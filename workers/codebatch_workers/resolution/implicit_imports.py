@@ -10,7 +10,7 @@ from codebatch.model.entry import path_fields
 from codebatch.model.record import Edge, File, Names, Symbol
 from codebatch_workers.api.project import Project
 from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
-from codebatch_workers.resolution.import_rule import ImportContext, JvmDefinitions
+from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
 from codebatch_workers.resolution.tree import ResolvedImport
 
 
@@ -55,7 +55,7 @@ class ImplicitImports:
         self._add_declarations(project)
 
     @property
-    def definitions(self) -> Mapping[str, JvmDefinitions]:
+    def definitions(self) -> Mapping[str, PackageDefinitions]:
         """The definitions of each file that imports can name, by path."""
         return {path: defined for rule in self._rules.values() for path, defined in rule.definitions.items()}
 

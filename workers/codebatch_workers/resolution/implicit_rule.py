@@ -12,7 +12,7 @@ from typing import Protocol
 
 from codebatch.model.record import Edge, File, Names, Record, Symbol
 from codebatch_workers.resolution.implicit_import import ImplicitImport
-from codebatch_workers.resolution.import_rule import ImportContext, JvmDefinitions
+from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
 from codebatch_workers.resolution.tree import ResolvedImport
 
 
@@ -62,7 +62,7 @@ class ImplicitImportRule(Protocol):
         return None
 
     @property
-    def definitions(self) -> Mapping[str, JvmDefinitions]:
+    def definitions(self) -> Mapping[str, PackageDefinitions]:
         """The definitions of each file that imports can name, by path."""
         return {}
 

@@ -13,7 +13,7 @@ from codebatch_workers.resolution.tree import PathTree, ResolvedImport
 _Made = TypeVar("_Made")
 
 
-class JvmDefinitions(msgspec.Struct, frozen=True):
+class PackageDefinitions(msgspec.Struct, frozen=True):
     """The definitions of a file: its package, and the names in its outermost scope.
 
     If `is_partial` is true, the file was not completely parsed, so it can define further names.
@@ -40,14 +40,15 @@ class DeclaredModule(msgspec.Struct, frozen=True):
 class ImportContext:
     """The tree in which imports are resolved, and facts about its files.
 
-    `definitions` returns the definitions in Java, Kotlin and Scala files, by path. It is called when an import in such
-    a file is first resolved, and only once. In the same way, `modules` returns the modules that Rust files declare.
+    `definitions` returns the definitions of the files whose imports name definitions of packages, by path. It is called
+    when such an import is first resolved, and only once. In the same way, `modules` returns the modules that files
+    declare.
     """
 
     def __init__(
         self,
         tree: PathTree,
-        definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
+        definitions: Callable[[], Mapping[str, PackageDefinitions]] = dict,
         modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
     ) -> None:
         self.tree = tree

@@ -20,7 +20,7 @@ from codebatch.model.record import Edge, File, Record, Symbol
 from codebatch_workers.languages.jvm.imports import JvmImports
 from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
 from codebatch_workers.resolution.implicit_rule import ImplicitImportRule, visible_definitions
-from codebatch_workers.resolution.import_rule import ImportContext, JvmDefinitions
+from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
 from codebatch_workers.resolution.tree import FITTING_FILES_MAX
 
 JVM_LANGUAGES = frozenset({"java", "kotlin", "scala"})
@@ -78,7 +78,7 @@ class JvmPackageNames(ImplicitImportRule):
 
     def __init__(self, context: ImportContext) -> None:
         self._context = context
-        self._definitions: dict[str, JvmDefinitions] = {}
+        self._definitions: dict[str, PackageDefinitions] = {}
         self._files: dict[str, _FileTypes] = {}
         self._types: dict[str, set[str]] = {}
         self._values: dict[str, set[str]] = {}
@@ -89,7 +89,7 @@ class JvmPackageNames(ImplicitImportRule):
         self._inherited: dict[str, _InheritedTypes] = {}
 
     @property
-    def definitions(self) -> Mapping[str, JvmDefinitions]:
+    def definitions(self) -> Mapping[str, PackageDefinitions]:
         return self._definitions
 
     @classmethod
@@ -130,7 +130,7 @@ class JvmPackageNames(ImplicitImportRule):
                 if symbol.visibility != "private" and not path.endswith("/package.scala"):
                     self._inheritable.add(symbol.name)
         package = ".".join(packages if language == "scala" else packages[:1])
-        self._definitions[path] = JvmDefinitions(package, frozenset(symbol.name for symbol in defined), is_partial)
+        self._definitions[path] = PackageDefinitions(package, frozenset(symbol.name for symbol in defined), is_partial)
         self._files[path] = _FileTypes(package, language, frozenset(nested))
         if path.endswith((".kts", ".sc")):
             return  # Other files cannot use the names of a script.

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache, partial
 
 import msgspec
 
-from codebatch_workers.resolution.import_rule import ImportContext, ImportRule, JvmDefinitions
+from codebatch_workers.resolution.import_rule import ImportContext, ImportRule, PackageDefinitions
 from codebatch_workers.resolution.tree import (
     EXTERNAL_IMPORT,
     FITTING_FILES_MAX,
@@ -49,7 +49,10 @@ class JvmImports(ImportRule):
     """The resolution of imports such as `a.b.C`, `a.b.C.member` and `a.b.*`."""
 
     def __init__(
-        self, context: ImportContext, endings: Sequence[str], definitions: Mapping[str, JvmDefinitions] | None = None
+        self,
+        context: ImportContext,
+        endings: Sequence[str],
+        definitions: Mapping[str, PackageDefinitions] | None = None,
     ) -> None:
         """`endings` are the extensions of files that can contain a class, most likely first.
 
