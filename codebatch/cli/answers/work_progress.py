@@ -41,7 +41,7 @@ class WorkProgressListener(WorkListener):
         self._is_sure = is_sure
         self._logs: dict[Path, tuple[LogReader, ProgramOutput]] = {}
         self._width = 0
-        self._has_begun = False
+        self._has_reported_start = False
 
     def note(self, text: str) -> None:
         self._context.note(text)
@@ -68,9 +68,9 @@ class WorkProgressListener(WorkListener):
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
         waits = ["paused"] if progress.is_paused else []
         waits += closed_pool_texts(progress.closed, progress.by_hours)
-        if waits and not (self._has_begun or progress.running):
+        if waits and not (self._has_reported_start or progress.running):
             self.note(f"no task runs yet: {', '.join(waits)}")
-        self._has_begun = self._has_begun or bool(waits or progress.running)
+        self._has_reported_start = self._has_reported_start or bool(waits or progress.running)
         waits += [cap_text(cap, progress.cost_unit) for cap in progress.caps]
         details = ", ".join([*failed, *blocked, *waits, *running_texts, *([f"{more} more"] if more > 0 else [])])
         remaining, is_paused = "", progress.is_paused

@@ -1,7 +1,7 @@
 """Publication of the events of a work batch for followers (SPEC.md "Events").
 
 The projector translates scheduler events into events for people. The publisher adds the fields that come from files and
-clocks, and passes each event to the event file, to the notifier, and to the watcher of the run.
+clocks, and passes each event to the event file and to the notifier. The watcher of the run gets the projected events.
 
 Events have no effect on scheduling. If an event cannot be written to disk, it is written later or never. If earlier
 events are damaged, they are treated as missing. In both cases, the batch continues, and the states of commands are
@@ -330,7 +330,7 @@ class EventPublisher:
         if outcome.type == "result" and not outcome.reason and used is not None and self._estimator is not None:
             self._estimator.record_duration(outcome.item, used.seconds)
         if type_ is events.TaskBlocked:
-            return {"question": self._asked_question(outcome)}
+            return {"question": self._asked_question(outcome), "seconds": seconds}
         if type_ is events.TaskCancelled:
             return {"seconds": seconds}
         fields: dict[str, object] = {

@@ -117,7 +117,7 @@ class CommandWatcher(Protocol):
         """
 
     def on_event(self, event: BatchEvent, projected: ProjectedEvent) -> None:
-        """Report an event of a command or a request. Events of earlier runs are not reported."""
+        """Report an event of a command or a request. It is called after `on_start`, for later events."""
 
     def on_drain(self) -> None:
         """Report that no more commands start, and that the run ends when the running commands have ended."""

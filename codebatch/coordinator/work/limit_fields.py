@@ -39,10 +39,11 @@ def wait_fields(conductor: Conductor, conclusion: AttemptOutcome) -> dict[str, o
 
 def pool_delays(conductor: Conductor, now_ns: int) -> dict[int, float]:
     """Map items to the seconds until their pools open and their own rate limits end. Other items are left out."""
+    if not conductor.has_timers:
+        return {}
     closed = conductor.closed_pools
     waits = {
         item: max(conductor.until_ns(item), *(closed.get(pool, 0) for pool, _ in demand), 0) - now_ns
         for item, demand in enumerate(conductor.agenda.demands)
-        if conductor.has_timers
     }
     return {item: wait_ns / 1e9 for item, wait_ns in waits.items() if wait_ns > 0}

@@ -222,11 +222,13 @@ class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_BLOCKED"
     """The task waits for an answer. Its command has ended.
 
     If `is_live` is set, no attempt has ended with the question: the command is still running, or a met cap keeps the
-    task and all other tasks of its scope from starting.
+    task and all other tasks of its scope from starting. Otherwise, `seconds` is the duration of the attempt, or null if
+    it is unknown.
     """
 
     question: AskedQuestion
     is_live: bool = False
+    seconds: float | None = None
 
 
 class TaskAnswered(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ANSWERED"):

@@ -36,7 +36,7 @@ _SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z")
 _OUTPUTS_NAME = r"tasks\.(?:[^{}\s]|\{[A-Za-z_][A-Za-z0-9_.]*\})+\.outputs"
 _NAME_PATTERN = rf"{_OUTPUTS_NAME}|[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
-_MISSPELT_OUTPUTS = re.compile(rf"(?<![{{$])\{{(?!{_OUTPUTS_NAME}\}})(tasks\.[^{{}}\n]*)\}}")
+_MISSPELT_OUTPUTS = re.compile(rf"(?<![{{$])\{{(?!{_OUTPUTS_NAME}\}})(tasks\.[^{{}}\s,;=]* *)\}}")
 _PLACEHOLDER_IN_LIST = re.compile(rf"\{{\{{({_NAME_PATTERN})\}}\}}|(?<!\$)\{{({_NAME_PATTERN})\}}")
 _FILES_PLACEHOLDER = "{files}"
 _SCRIPT_NAMES = "|".join((_OUTPUTS_NAME, *PLACEHOLDER_NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))

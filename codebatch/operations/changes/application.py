@@ -171,10 +171,8 @@ def _include_undoable(question: BatchQuery, selected: ChosenChanges, chosen: Cho
     """
     counts = Counter(each.change.path for each in selected.changes.proposed())
     writes = plan_writes([each for each in chosen.gated if counts[each.change.path] == 1], is_reversed=True)
-    hidden, contents = (
-        read_hidden_files(chosen.root, "", writes, question.note),
-        StoredContents(question.store.objects()),
-    )
+    hidden = read_hidden_files(chosen.root, "", writes, question.note)
+    contents = StoredContents(question.store.objects())
     checked = apply_writes(RealTreeCalls(), chosen.root, writes, contents, hidden, is_dry=True, is_partial=True)
     undoable = {outcome.write.path for outcome in checked if outcome.state != "refused"}
     gated = tuple(each for each in chosen.gated if each.change.path not in undoable)

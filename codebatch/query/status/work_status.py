@@ -210,7 +210,7 @@ def _read_status(
     states = conductor.states()
     state = conductor.batch_state(states)
     if state is BatchState.PARTIAL and coordinator is not None and CommandState.BLOCKED in states:
-        state = BatchState.RUNNING  # Its coordinator waits for an answer.
+        state = BatchState.RUNNING  # Its coordinator waits for an answer, or still delivers notifications.
     reruns = None if work.trees is UNSET else RerunNeeds(store, batch, conductor, attempts.places)
     holders = {item: leased.leases[item].holder for item in conductor.running_items}
     return WorkBatchStatus(

@@ -78,8 +78,8 @@ _END_TYPES: dict[str, type[TaskEvent]] = {
     "blocked": published.TaskBlocked,
     "cancelled": published.TaskCancelled,
 }
-_ENDED_STATES = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
-_OPEN_STATES = tuple(state for state in CommandState if state.value not in _ENDED_STATES)
+_CLOSED_STATES = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
+_OPEN_STATES = tuple(state for state in CommandState if state.value not in _CLOSED_STATES)
 """The states of a command that has not ended.
 
 A change from one to another does not affect the commands that need this command.
@@ -149,14 +149,14 @@ class EventProjector:
 
         `concluded` are all outcomes.
         """
-        happenings: list[ProjectedEvent] = self._project_ends(concluded)
+        projected: list[ProjectedEvent] = self._project_ends(concluded)
         for request in self._initial_requests:
-            happenings += self._project_request(request) if request.n > self._emitted.requests else []
+            projected += self._project_request(request) if request.n > self._emitted.requests else []
         for item in range(len(self._states)):
             if self._unended_lease_count(item) and item not in self._conductor.running_items:
-                happenings += self._project_interruption(item)
+                projected += self._project_interruption(item)
         # The ends of commands are reported first, then the commands that may start because of these ends.
-        return happenings + sorted(
+        return projected + sorted(
             self._state_changes(range(len(self._states))), key=lambda one: one.type is published.TaskQueued
         )
 
@@ -172,11 +172,11 @@ class EventProjector:
 
         Call this after the actions for the event were executed.
         """
-        happenings: list[ProjectedEvent] = []
+        projected: list[ProjectedEvent] = []
         looked_at: set[int] = set()
         match event:
             case OutcomesConcluded(conclusions):
-                happenings += self._project_ends(event)
+                projected += self._project_ends(event)
                 looked_at.update(one.item for one in conclusions)
                 if self._conductor.agenda.on_failure == "stop":
                     looked_at.update(range(len(self._states)))
@@ -188,16 +188,16 @@ class EventProjector:
                         if isinstance(event, WorkerDied)
                         else not isinstance(event, LeaseRefused)
                     )
-                    happenings += self._project_interruption(start.item, start.epoch) if is_begun else []
+                    projected += self._project_interruption(start.item, start.epoch) if is_begun else []
             case CommandReleased(item, epoch):
                 looked_at.add(item)
                 if item in self._foreign and item not in self._conductor.adopted_items:
-                    happenings += self._project_interruption(item, epoch)
+                    projected += self._project_interruption(item, epoch)
             case WaitEnded(item) | events.QuestionAsked(item) if item not in (ANY_ITEM, BATCH_TIME_LIMIT_ITEM):
                 looked_at.add(item)
             case RequestRead(request):
                 self._add_new_items()
-                happenings += self._project_request(request)
+                projected += self._project_request(request)
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
@@ -205,19 +205,19 @@ class EventProjector:
             looked_at.update(range(len(self._states)))
         starts, self._noted_starts = self._noted_starts, []
         looked_at.update(start.item for start in starts)
-        happenings += self._state_changes(sorted(looked_at))
+        projected += self._state_changes(sorted(looked_at))
         for start in starts:
             self._start_by_worker[start.worker] = start
-            happenings += self._project_queueing(start.item, start.round)
-            happenings.append(self._task_event(published.TaskStarted, start.item, start.round))
-        return happenings
+            projected += self._project_queueing(start.item, start.round)
+            projected.append(self._task_event(published.TaskStarted, start.item, start.round))
+        return projected
 
     def remaining_changes(self) -> list[ProjectedEvent]:
         """Return the changes of states that are not reported yet. Call this at the end of the session."""
         return self._state_changes(range(len(self._states)))
 
     def _project_ends(self, concluded: OutcomesConcluded) -> list[ProjectedEvent]:
-        happenings: list[ProjectedEvent] = []
+        projected: list[ProjectedEvent] = []
         for conclusion in sorted(concluded.conclusions, key=lambda conclusion: (conclusion.round, conclusion.item)):
             if conclusion.reason == "unbegun" or (conclusion.item, conclusion.round) in self._emitted.ends:
                 continue
@@ -230,8 +230,8 @@ class EventProjector:
             goes_on = conclusion.type == "failed" and (not is_last or state in _OPEN_STATES)
             type_ = _END_TYPES[conclusion.type]
             type_ = published.TaskBlocked if asks else published.TaskRetrying if goes_on else type_
-            happenings.append(self._task_event(type_, conclusion.item, conclusion.round)._replace(outcome=conclusion))
-        return happenings
+            projected.append(self._task_event(type_, conclusion.item, conclusion.round)._replace(outcome=conclusion))
+        return projected
 
     def _project_request(self, request: Request) -> list[ProjectedEvent]:
         by, n = request.head.by, request.n
@@ -280,10 +280,10 @@ class EventProjector:
 
     def _state_changes(self, items: Iterable[int]) -> list[ProjectedEvent]:
         """Return events for the changed states of the given items, and of all commands that need them."""
-        happenings: list[ProjectedEvent] = []
+        projected: list[ProjectedEvent] = []
         foreign = self._conductor.adopted_items
         if foreign != self._foreign:
-            happenings += [
+            projected += [
                 self._task_event(published.TaskAdopted, item, self._conductor.last_attempt(item)[0])
                 for item in sorted(foreign - self._foreign)
             ]
@@ -297,10 +297,10 @@ class EventProjector:
             self._states[item] = state
             self._add_to_count(_NAME_BY_STATE[before], -1)
             self._add_to_count(_NAME_BY_STATE[state], 1)
-            happenings += self._project_state_change(item, state)
+            projected += self._project_state_change(item, state)
             if before not in _OPEN_STATES or state not in _OPEN_STATES:
                 pending += self._dependents[item]
-        return happenings
+        return projected
 
     def _add_to_count(self, state: str, change: int) -> None:
         count = self.counts.get(state, 0) + change

@@ -106,7 +106,7 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
                     stopped=stopped,
                     memory_peak_bytes=(journal_entry.memory_peak_bytes or None) if journal_entry is not None else None,
                     report=None if conclusion is None else conclusion.said,
-                    notes=() if conclusion is None else {command.ended: command.notes}.get(place[1], conclusion.notes),
+                    notes=_attempt_notes(command, conclusion),
                     log=batch.root
                     / layout.LOGS
                     / layout.log_name(*attempts.places.place_of_item(place[0]), *place[1:]),
@@ -134,6 +134,13 @@ def _unrecorded_attempts(
                 earlier = (round_ for ended_epoch, round_ in ended.items() if ended_epoch < epoch)
                 unrecorded.append((command.item, 1 + max(earlier, default=0), epoch))
     return unrecorded
+
+
+def _attempt_notes(command: CommandStatus, conclusion: AttemptOutcome | None) -> tuple[str, ...]:
+    """Return the notes of an attempt. Those of the last one also name the limit that ended its waits."""
+    if conclusion is None:
+        return ()
+    return command.notes if conclusion.round == command.ended else conclusion.notes
 
 
 def _attempt_end_text(

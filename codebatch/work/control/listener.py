@@ -28,6 +28,7 @@ from codebatch.model.work.request import StopCause
 from codebatch.model.work.work_batch import RejectedEdge, Work
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.caps import MetCap
+from codebatch.scheduling.work.command_plan import SLOTS_POOL
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta
 from codebatch.scheduling.work.event_projection import ProjectedEvent
@@ -46,7 +47,7 @@ _STATE_BY_END: dict[type[TaskEvent], CommandState] = {
     TaskBlocked: CommandState.BLOCKED,
     TaskCancelled: CommandState.CANCELLED,
 }
-_ENDED_STATES = (CommandState.DONE, CommandState.FAILED, CommandState.CANCELLED)
+_COUNTED_AS_ENDED = (CommandState.DONE, CommandState.FAILED, CommandState.CANCELLED)
 
 
 class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,6 +207,7 @@ class ListenerAdapter:
         self._began: dict[int, int] = {}
         """When this process first saw each running command."""
         self._asking_items: list[int] = []
+        self._noted_questions: set[str] = set()
         self._updated_ns = 0
 
     def on_start(self, conductor: Conductor) -> None:
@@ -213,12 +215,12 @@ class ListenerAdapter:
         self._conductor = conductor
         self._is_leading()
         self._began = dict.fromkeys(sorted(conductor.running_items), running_ns())
-        self._asking_items = [
-            item
-            for item in range(len(conductor.agenda.ids))
-            if item in self._began or conductor.asked_cap(item) is not None
-        ]
-        self._listener.chosen(self._batch, msgspec.structs.replace(self._work, max_parallel=conductor.capacity[""]))
+        for item in range(len(conductor.agenda.ids)):
+            if item in self._began or conductor.asked_cap(item) is not None:
+                self._note_question(conductor.question(item), item)
+        self._listener.chosen(
+            self._batch, msgspec.structs.replace(self._work, max_parallel=conductor.capacity[SLOTS_POOL])
+        )
 
     def on_event(self, event: BatchEvent, projected: ProjectedEvent) -> None:
         """Report an event of a task or of a request."""
@@ -231,7 +233,7 @@ class ListenerAdapter:
             case TaskStarted() | TaskAdopted():
                 self._began[item] = running_ns()
             case TaskBlocked(is_live=True):
-                self._asking_items.append(item)
+                self._note_question(projected.question, item)
             case TaskInterrupted():
                 self._began.pop(item, None)
             case TaskStopped():
@@ -251,6 +253,12 @@ class ListenerAdapter:
                 self._began.pop(item, None)
                 self._report_end(event, projected.outcome)
 
+    def _note_question(self, question: str | None, item: int) -> None:
+        """Report a question in this turn. All tasks that a cap holds back have the same question."""
+        if question is not None and question not in self._noted_questions:
+            self._noted_questions.add(question)
+            self._asking_items.append(item)
+
     def _report_end(
         self, event: TaskCompleted | TaskRetrying | TaskFailed | TaskBlocked | TaskCancelled, outcome: AttemptOutcome
     ) -> None:
@@ -263,7 +271,7 @@ class ListenerAdapter:
                 state=_STATE_BY_END[type(event)],
                 reason=outcome.reason,
                 exit_status=outcome.exit_status,
-                seconds=None if isinstance(event, TaskBlocked) else event.seconds,
+                seconds=event.seconds,
                 log=self._log_path(outcome.item, outcome.round, outcome.epoch),
                 ended=_ended_count(event.counts),
                 planned=len(self._conductor.agenda.ids),
@@ -302,7 +310,7 @@ class ListenerAdapter:
                         log=self._log_path(item, *self._conductor.last_attempt(item)),
                     )
                     for item, began in self._began.items()
-                    if self._conductor.state(item) is not CommandState.BLOCKED
+                    if self._conductor.state(item) is CommandState.RUNNING
                 ),
                 eta=eta,
                 closed=self._conductor.closed_pools,
@@ -334,4 +342,4 @@ class ListenerAdapter:
 
 
 def _ended_count(counts: Mapping[str, int]) -> int:
-    return sum(counts.get(state.value, 0) for state in _ENDED_STATES)
+    return sum(counts.get(state.value, 0) for state in _COUNTED_AS_ENDED)

@@ -63,7 +63,7 @@ def test_rate_limited_attempt_does_not_count_as_a_try(line: CommandLine) -> None
     assert re.search(r"one +waiting .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
     (task,) = (task for task in status(line)["tasks"] if task["id"] == "one")
     assert (task["state"], task["round"], task["try_number"], task["tries_max"]) == ("DONE", 2, 1, 1)
-    assert "codebatch: rate limited, at least until 2" in line("work", "log", "one", "--round", "1").text
+    assert "codebatch: rate limited until 2" in line("work", "log", "one", "--round", "1").text
     made = line("work", "attempts", "one", "--json").json
     assert [(attempt["outcome"], attempt["reason"]) for attempt in made] == [("failed", "limited"), ("result", None)]
 

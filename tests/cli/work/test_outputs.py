@@ -478,9 +478,10 @@ def test_misspelt_placeholder_for_outputs_is_refused(line: CommandLine, name: st
     for run in (f'"cat {{{name}}}/x"', f'["cat", "{{{name}}}/x"]'):
         make_list(line, {"a": 'run = "echo >x"\noutputs = ["/x"]', "b": f'run = {run}\nneeds = ["a"]'})
         assert f"{{{name}}}, which is not a placeholder" in line("work", "run", status=2).notes
-    make_list(line, {"b": "run = 'tasks=x; echo ${tasks}'"})
-    line("work", "run", "-q")
-    assert line("work", "log", "b").lines == ["x"]
+    for script, printed in (("tasks=x; echo ${tasks}", "x"), ("echo {tasks.py,other.py}", "{tasks.py,other.py}")):
+        make_list(line, {"b": f"run = '{script}'"})
+        line("work", "run", "-q")
+        assert line("work", "log", "b").lines == [printed]
 
 
 def test_outputs_that_cannot_be_collected_are_not_paid_again(line: CommandLine) -> None:

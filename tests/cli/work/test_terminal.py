@@ -155,3 +155,17 @@ def test_resume_reports_the_open_question_of_a_task_that_still_runs(line: Comman
     line("work", "answer", "asks", "that")
     assert terminal.end() == 0
     line.finish(running, status=-signal.SIGKILL)
+
+
+def test_resume_reports_a_question_about_a_cap_once_for_all_tasks(line: CommandLine, terminal: Terminal) -> None:
+    tasks = dict.fromkeys(("one", "two", "three", "four"), "run = 'true'")
+    make_list(line, tasks, 'attempts_max = 1\non_cap = "ask"\non_blocked = "wait"')
+    running = line.start("work", "run", "-q")
+    until(line, "two", "BLOCKED", running)
+    running.kill()
+    running.communicate()
+    terminal.start("resume")
+    terminal.read_until("waits for an answer: codebatch work questions --batch")
+    line("work", "answer", "two", "4")
+    assert terminal.end() == 0
+    assert terminal.shown.count(b"waits for an answer") == 1

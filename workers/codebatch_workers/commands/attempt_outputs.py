@@ -119,7 +119,7 @@ class AttemptOutputs:
             except (OutputsNotCollected, CodebatchError, OSError) as error:
                 reason = first_unreadable(error) if isinstance(error, OSError) else str(error)
                 self._log.report(f"outputs: {reason}")
-                return _fail(result, is_final=True)  # Another attempt would find the same files.
+                return _fail(result, is_final=True)  # Another attempt could cost again and find the same files.
             missing = unmatched_patterns(patterns, outputs.paths)
             if missing:
                 self._log.report(f"outputs: no file matches {missing[0]!r}")

@@ -88,7 +88,7 @@ def _wait_for_rate_limit(result: AttemptResult, match: re.Match[str], now_ns: in
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
     seconds, problem = _seconds_to_wait(match, now)
     until = now + datetime.timedelta(seconds=seconds)
-    note = f"rate limited, at least until {until.isoformat(sep=' ', timespec='seconds')}; limits in a row wait longer"
+    note = f"rate limited until {until.isoformat(sep=' ', timespec='seconds')}, or longer after several limits in a row"
     limited = msgspec.structs.replace(
         result, type="failed", reason="limited", until_ns=round(until.timestamp() * 1e9), wait_seconds=round(seconds, 3)
     )

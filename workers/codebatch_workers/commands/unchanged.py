@@ -94,7 +94,7 @@ def _read_file(
         while data := file.read(_CHUNK_BYTES):
             hasher.update(data)
             if not may_continue():
-                raise InputsUnknown("its inputs were not read to the end, because it is to end")
+                raise InputsUnknown("a request stopped the reading of its inputs")
     return Digest(hasher.hexdigest())
 
 

@@ -8,7 +8,6 @@ fit.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Protocol
 
 from codebatch.model.record import Edge, File, Names, Record, Symbol
 from codebatch_workers.resolution.implicit_import import ImplicitImport
@@ -16,7 +15,7 @@ from codebatch_workers.resolution.import_rule import ImportContext, PackageDefin
 from codebatch_workers.resolution.tree import ResolvedImport
 
 
-class ImplicitImportRule(Protocol):
+class ImplicitImportRule:
     """The rule of one language, or of several that use names of each other. They share one object.
 
     It is given the definitions of every file of its languages. Then it finds the file that defines a name which another
@@ -28,10 +27,10 @@ class ImplicitImportRule(Protocol):
     - `needs_relations`, `needs_declarations`: whether `add_relations` and `add_declarations` are called.
     """
 
-    definitions_text: str = ""
-    imports_modules: bool = False
-    needs_relations: bool = False
-    needs_declarations: bool = False
+    definitions_text = ""
+    imports_modules = False
+    needs_relations = False
+    needs_declarations = False
 
     def __init__(self, context: ImportContext) -> None:
         """Start without definitions."""
@@ -52,6 +51,7 @@ class ImplicitImportRule(Protocol):
 
         `scope` is as in `names` records. `imports` are the `imports` edges of the file.
         """
+        return None
 
     def resolve_import(self, path: str, target: str) -> ResolvedImport | None:
         """Resolve the target of an import in the file `path`, if imports name definitions and not files.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 
-from codebatch_workers.resolution.tree import PathTree, ResolvedImport
+from codebatch_workers.resolution.tree import EXTERNAL_IMPORT, PathTree, ResolvedImport
 
 _Made = TypeVar("_Made")
 
@@ -57,25 +57,26 @@ class ImportContext:
         self._made: dict[object, object] = {}
 
     def shared(self, make: Callable[[ImportContext], _Made]) -> _Made:
-        """Return what a function makes of this context. It is made once, and shared by all rules that need it."""
+        """Return the object that `make` builds from this context. It is built once, for all rules that need it."""
         if make not in self._made:
             self._made[make] = make(self)
         return cast("_Made", self._made[make])
 
 
-class ImportRule(Protocol):
-    """The rule of a language for imports. If `depends_on_file` is set, the result depends on the importing file, not
-    only on its directory.
+class ImportRule:
+    """The rule of a language for imports. By default, no import leads to a file.
+
+    - `depends_on_file`: the result depends on the importing file, not only on its directory.
     """
 
-    depends_on_file: bool = False
-    _tree: PathTree
+    depends_on_file = False
 
     def __init__(self, context: ImportContext) -> None:
         self._tree = context.tree
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, the target of an import in the file `path`."""
+        return EXTERNAL_IMPORT
 
     def resolve_module(self, path: str, target: str) -> ResolvedImport:
         """Like `resolve`, for a target that certainly is a module."""

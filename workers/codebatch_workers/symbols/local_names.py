@@ -57,16 +57,16 @@ class LocalNames:
     """The local variables and parameters of a file. A language without a locals query has none."""
 
     def __init__(
-        self, file: SourceFile, read_type: TypeReader | None = None, *, is_sequential: bool, calls_construct: bool
+        self, file: SourceFile, read_type: TypeReader | None = None, *, is_sequential: bool, capitals_construct: bool
     ) -> None:
         """`read_type` reads the types of names in the language. By default, they are in fields of the nodes around.
 
         - `is_sequential`: a block sees a variable only after its declaration.
-        - `calls_construct`: a call of a name with a capital letter constructs an object.
+        - `capitals_construct`: a call of a name with a capital letter constructs an object.
         """
         self._file = file
         self._read_type = read_type
-        self._calls_construct = calls_construct
+        self._capitals_construct = capitals_construct
         self._bindings: FileBindings | None = find_bindings(file)
         self._is_sequential = is_sequential
         scopes = self._bindings.scopes[1:] if self._bindings is not None else ()
@@ -113,7 +113,7 @@ class LocalNames:
     def declared_type(self, name: Node) -> str:
         """Return the declared type of a name, or the class of which its value is constructed. It is as written."""
         if self._read_type is None:
-            return _type_in_fields(name, self._file.utf8, calls_construct=self._calls_construct)
+            return _type_in_fields(name, self._file.utf8, capitals_construct=self._capitals_construct)
         return self._read_type(name, self._file.utf8)
 
     def _type_of(self, definitions: list[BoundName]) -> str:
@@ -145,7 +145,7 @@ def _is_visible(definition: BoundName, offset: int) -> bool:
     return True
 
 
-def _type_in_fields(name: Node, utf8: bytes, *, calls_construct: bool) -> str:
+def _type_in_fields(name: Node, utf8: bytes, *, capitals_construct: bool) -> str:
     """Return the type in the fields of the nodes around a name, or the class of which its value is constructed.
 
     It is returned as written, without type arguments. Return an empty string if the code states no type, or not the
@@ -167,7 +167,7 @@ def _type_in_fields(name: Node, utf8: bytes, *, calls_construct: bool) -> str:
             if value is not None and not constructed:
                 if value.start_byte <= name.start_byte < value.end_byte:
                     return ""
-                constructed = constructed_class(value, utf8, calls_construct=calls_construct)
+                constructed = constructed_class(value, utf8, capitals_construct=capitals_construct)
         node = node.parent
     return constructed
 
@@ -180,7 +180,7 @@ def type_text(node: Node, utf8: bytes) -> str:
     return text.decode("utf-8", "replace") if is_name else ""
 
 
-def constructed_class(value: Node, utf8: bytes, *, calls_construct: bool) -> str:
+def constructed_class(value: Node, utf8: bytes, *, capitals_construct: bool) -> str:
     """Return the class of which a value is constructed, or an empty string."""
     while value.type in ("unary_expression", "expression_list", "parenthesized_expression", "equals_value_clause"):
         if value.named_child_count != 1:
@@ -190,7 +190,7 @@ def constructed_class(value: Node, utf8: bytes, *, calls_construct: bool) -> str
     if field:
         constructed = value.child_by_field_name(field)
         return "" if constructed is None else type_text(constructed, utf8)
-    if calls_construct and value.type in ("call", "call_expression"):
+    if capitals_construct and value.type in ("call", "call_expression"):
         function = value.child_by_field_name("function") or (value.named_children or [value])[0]
         text = strip_generics(utf8[function.start_byte : function.end_byte][:NAME_BYTES_MAX])
         return text.decode("utf-8", "replace") if _CAPITAL_NAME.match(text) else ""

@@ -41,7 +41,6 @@ def make_record(
     lines: Mapping[bytes, int],
     *,
     local: tuple[str, ...] = (),
-    scopes: tuple[str, ...] = (),
     declared: tuple[str, ...] = (),
 ) -> Names | None:
     """Return the record of names with their lines. Return None if there are none or too many."""
@@ -54,7 +53,6 @@ def make_record(
         names=as_texts(lines),
         lines=tuple(lines.values()),
         local=local,
-        scopes=scopes,
         declared=declared,
     )
 

@@ -45,7 +45,7 @@ class SourceFacts:
         self._budget = budget
         self.file = file
         self.language = file.language
-        self.rules = rules or LanguageRules()
+        self.rules = rules or _NO_RULES
         self.is_resolved = rules is not None and rules.is_resolved and file.tree is not None
         self._outline: FileOutline = file_outline(file)
         self.symbols: dict[str, list[Symbol]] = defaultdict(list)
@@ -186,7 +186,7 @@ class SourceFacts:
             self.file,
             self.rules.read_type,
             is_sequential=self.rules.is_sequential,
-            calls_construct=self.rules.calls_construct,
+            capitals_construct=self.rules.capitals_construct,
         )
 
     @cached_property

@@ -45,7 +45,7 @@ class LanguageResolver:
         """Return what the imports at a line that bind a name refer to. Return None for the common rule."""
         return None
 
-    def fitting(self, found: Meaning, facts: SourceFacts, start: int) -> Meaning | None:
+    def select_fitting(self, found: Meaning, facts: SourceFacts, start: int) -> Meaning | None:
         """Return the part of a meaning that the name at an offset can have there, or None."""
         return found
 

@@ -38,12 +38,14 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `builtins`: names that every file can use without a definition.
     - `read_type`: reads the declared types of names, see `LocalNames`.
     - `read_exports`: returns the names that a file lists as its public ones, or None if it does not list them.
-    - `calls_construct`: a call of a class constructs an object.
+    - `capitals_construct`: a call of a name with a capital letter constructs an object.
+    - `calls_construct`: a call of a class constructs an object. This is a common rule, see `resolver.py`.
     - `call_objects`: maps the names of special functions to the object that a call returns: one of the base class, the
       first argument, or the object that the name itself means.
     - `namespace_separator`: the text behind a name that means a namespace.
     - `shares_packages`: the files of a package see the symbols of each other.
-    - `is_local_name`: returns whether a name that nothing defines is a local variable.
+    - `is_local_name`: returns whether an unresolved name is a local variable. By default, its definitions in the file
+      show this.
     - `bind_import`: returns the name that an import binds, or None if the common rules apply.
     - `labels`: nodes whose field `name`, or first child, names an argument or a key.
     """
@@ -64,6 +66,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     builtins: frozenset[str] = frozenset()
     read_type: TypeReader | None = None
     read_exports: Callable[[SourceFile], frozenset[str] | None] | None = None
+    capitals_construct: bool = False
     calls_construct: bool = False
     call_objects: Mapping[str, Literal["bases", "first_argument", "itself"]] = {}
     namespace_separator: bytes = b""

@@ -73,7 +73,7 @@ class UseResolver(NameMeanings):
             found = self._find_object_member(facts, chain, scope, start)
         else:
             found = None if chain.is_open else self._find_chain(facts, chain, scope)
-        found = None if found is None else language.fitting(found, facts, start)
+        found = None if found is None else language.select_fitting(found, facts, start)
         return UNKNOWN if found is None else self._as_resolved(found)
 
     def _find_global(self, facts: SourceFacts, name: str) -> Meaning | None:

@@ -31,7 +31,7 @@ class TypeScriptUses(LanguageResolver):
         paths = sorted(path for path in self.files_with_name(name) if path.endswith(_DECLARATION_ENDINGS))
         return merge_meanings(self._declared(path, name) for path in paths[:_FILES_MAX])
 
-    def fitting(self, found: Meaning, facts: SourceFacts, start: int) -> Meaning | None:
+    def select_fitting(self, found: Meaning, facts: SourceFacts, start: int) -> Meaning | None:
         """Leave out types where TypeScript expects a value, and values where it expects a type.
 
         If nothing remains, the name means a global value or type.

@@ -258,7 +258,7 @@ def kotlin_type(name: Node, utf8: bytes) -> str:
     following = name.next_named_sibling
     if following is None and name.parent is not None and name.parent.type == "variable_declaration":
         value = name.parent.next_named_sibling
-        return "" if value is None else constructed_class(value, utf8, calls_construct=True)
+        return "" if value is None else constructed_class(value, utf8, capitals_construct=True)
     if following is not None and following.type == "nullable_type" and following.named_children:
         following = following.named_children[0]
     return type_text(following, utf8) if following is not None and following.type == "user_type" else ""

@@ -16,8 +16,10 @@ _JAVA = LanguageRules(
     has_overloads=True,
     labels=frozenset({"element_value_pair"}),
 )
-_KOTLIN = LanguageRules(is_sequential=True, calls_construct=True, read_type=kotlin_type, bind_import=bind_kotlin_import)
-_SCALA = LanguageRules(is_sequential=True, calls_construct=True, bind_import=bind_kotlin_import)
+_KOTLIN = LanguageRules(
+    is_sequential=True, capitals_construct=True, read_type=kotlin_type, bind_import=bind_kotlin_import
+)
+_SCALA = LanguageRules(is_sequential=True, capitals_construct=True, bind_import=bind_kotlin_import)
 USES = {
     "java": LanguageUses(_JAVA, JavaUses),
     "kotlin": LanguageUses(_KOTLIN, KotlinUses),

@@ -9,6 +9,7 @@ from codebatch_workers.symbols.outline import FileOutline
 from codebatch_workers.symbols.used_names import (
     USING_CAPTURES,
     imported_symbols,
+    keep_first,
     local_variables,
     make_names,
     without_known,
@@ -38,9 +39,7 @@ def _first_uses(file: SourceFile) -> dict[bytes, int]:
             else:
                 chain = _PLAIN_NAME.match(utf8, start, node.end_byte) if capture == "call" else None
             if chain is not None:
-                name = b"".join(chain[0].split())
-                if start < offsets.get(name, start + 1):
-                    offsets[name] = start
+                keep_first(offsets, b"".join(chain[0].split()), start)
     return offsets
 
 

@@ -147,13 +147,13 @@ def _swift_type(name: Node, utf8: bytes) -> str:
         if following.type == "constructor_expression" and following.named_children:
             following = following.named_children[0]
         else:
-            return constructed_class(following, utf8, calls_construct=True)
+            return constructed_class(following, utf8, capitals_construct=True)
     if following is not None and following.type == "optional_type" and following.named_children:
         following = following.named_children[0]
     return type_text(following, utf8) if following is not None and following.type == "user_type" else ""
 
 
 _RULES = LanguageRules(
-    is_sequential=True, calls_construct=True, read_type=_swift_type, labels=frozenset({"value_argument_label"})
+    is_sequential=True, capitals_construct=True, read_type=_swift_type, labels=frozenset({"value_argument_label"})
 )
 USES = {"swift": LanguageUses(_RULES, SwiftUses)}
