@@ -43,6 +43,10 @@ class WorkUnit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return WorkUnit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
+COST_MAX = 10**15
+"""Maximum cost of an attempt, in any unit. A higher one counts as unreadable, so that sums are finite and exact."""
+
+
 class CommandReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Values from the JSON output of a command: a text, which may be truncated, the cost in any unit, and a session.
 

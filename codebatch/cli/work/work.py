@@ -190,10 +190,12 @@ def work_run(
 
 
 def _parse_start(text: str) -> int:
-    """Return the time of `--at` in ns. Raises InvalidInput if it is not a time in the future."""
+    """Return the time of `--at` in ns. Raises InvalidInput if it is not a time, or in the past."""
     at_ns = next_instant_ns(text, "", wall_ns())
-    if at_ns is None or at_ns <= wall_ns():
-        raise InvalidInput(f"--at {text!r} is not a time in the future", hint="for example: --at 22:00")
+    if at_ns is None:
+        raise InvalidInput(f"--at {text!r} is not a time", hint="for example: --at 22:00")
+    if at_ns <= wall_ns():
+        raise InvalidInput(f"--at {text!r} is in the past", hint="for example: --at 22:00")
     return at_ns
 
 

@@ -9,6 +9,7 @@ applies only to this question.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -23,7 +24,8 @@ QUESTION_TEXT_BYTES_MAX = 64 * 1024
 CHOICES_MAX = 100
 CHOICE_CHARACTERS_MAX = 2_000
 _EXCERPT_CHARACTERS_MAX = 60
-_CAP_MAX = 1 << 53
+CAP_VALUE_MAX = 1 << 53
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[0-9]{1,2})?", re.ASCII)
 
 CoordinatorQuestion = Literal["interrupted", "stall", "exhausted"]
 CAP_STOP = "stop"
@@ -115,8 +117,10 @@ def raised_cap(text: str, limit: float) -> float | None:
     If the limit is an integer, the value is one too.
     """
     with contextlib.suppress(ValueError):
+        if not _DECIMAL.fullmatch(text):
+            return None
         value = int(text) if isinstance(limit, int) else float(text)
-        return value if limit < value <= _CAP_MAX else None
+        return value if limit < value <= CAP_VALUE_MAX else None
     return None
 
 

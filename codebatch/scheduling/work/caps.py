@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from codebatch.model.digest import Digest
+from codebatch.model.outcome import COST_MAX
 from codebatch.model.work.limits import NO_CAPS, Caps, WorkLimits
 from codebatch.model.work.question import CAP_STOP, cap_question_digest, raised_cap
 from codebatch.model.work.work_batch import TaskPolicy
@@ -158,10 +159,10 @@ class CapMeter:
         attempts = self._histories.last_epoch(item) - (len(ended) - len(begun))
         if not self._agenda.policies[item].has_cost:
             return CapUse(attempts)
-        costs = [one.said.cost for one in begun if one.said is not None and one.said.cost is not None]
+        costs = _reported_costs(begun)
         self._highest_cost = max((*costs, self._highest_cost or 0.0)) if costs else self._highest_cost
         unpaid = [one for one in begun if one.reason in _FREE_REASONS]
-        free = sum(one.said is None or one.said.cost is None for one in unpaid)
+        free = len(unpaid) - len(_reported_costs(unpaid))
         return CapUse(attempts, sum(costs), attempts - runs - len(costs) - free)
 
     def _met_caps(self, scope: str) -> list[MetCap]:
@@ -185,8 +186,14 @@ def cap_digest(cap: MetCap) -> Digest:
 
 def attempts_cost(outcomes: Iterable[AttemptOutcome]) -> float | None:
     """Return the sum of the costs that attempts reported, or None if none reported a cost."""
-    costs = [one.said.cost for one in outcomes if one.said is not None and one.said.cost is not None]
+    costs = _reported_costs(outcomes)
     return round(math.fsum(costs), 6) if costs else None
+
+
+def _reported_costs(outcomes: Iterable[AttemptOutcome]) -> list[float]:
+    """Return the readable costs that attempts reported."""
+    costs = (one.said.cost for one in outcomes if one.said is not None)
+    return [cost for cost in costs if cost is not None and cost <= COST_MAX]
 
 
 def scope_caps(limits: WorkLimits, policies: Mapping[str, TaskPolicy]) -> dict[str, Caps]:

@@ -293,6 +293,8 @@ class EventProjector:
             item = pending.pop()
             before, state = self._states[item], self._conductor.state(item)
             if before is state:
+                # A blocked task can have a new question: its command asks again, or a raised cap is met again.
+                projected += self._project_state_change(item, state) if state is CommandState.BLOCKED else []
                 continue
             self._states[item] = state
             self._add_to_count(_NAME_BY_STATE[before], -1)

@@ -12,6 +12,7 @@ from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import (
     CAP_STOP,
+    CAP_VALUE_MAX,
     COORDINATOR_CHOICES,
     COORDINATOR_TEXTS,
     cap_question_text,
@@ -145,11 +146,9 @@ def answer_question(
 def _check_text(question: OpenQuestion, text: str) -> None:
     used = question.cap_used
     if used is not None and text != CAP_STOP and raised_cap(text, used) is None:
-        value = f"{'whole number' if isinstance(used, int) else 'value'} above {used:.15g}"
-        raise InvalidInput(
-            f"{quoted_excerpt(text)} is not a {value}, which is already used",
-            hint=f"answer with a higher value, or: {CAP_STOP}",
-        )
+        kind = "whole number" if isinstance(used, int) else "number"
+        problem = f"not a {kind} above {used:.15g}, which is already used, and at most {CAP_VALUE_MAX:,}"
+        raise InvalidInput(f"{quoted_excerpt(text)} is {problem}", hint=f"answer with a higher value, or: {CAP_STOP}")
     if problem := find_answer_problem(text, question.choices):
         hint = did_you_mean_text(text, list(question.choices)) if question.choices else None
         raise InvalidInput(f"{problem} (question of task {question.task})", hint=hint)

@@ -67,6 +67,8 @@ PoolTable = Annotated[
     dict[str, Annotated[int, Meta(ge=1, le=INTEGER_MAX)]],
     Meta(description=f"a table of integers from 1 to {INTEGER_MAX:,}"),
 ]
+HoursValue = Annotated[str, Meta(min_length=1, description='hours such as "22:00-08:00"')]
+ZoneValue = Annotated[str, Meta(min_length=1, description='a time zone such as "Europe/Berlin"')]
 CostCap = Annotated[float, Meta(gt=0, le=SECONDS_MAX, description=f"a number above 0 and at most {SECONDS_MAX:,}")]
 
 
@@ -76,7 +78,7 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     size: Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
     cost_max: CostCap | UnsetType = UNSET
     attempts_max: PositiveInteger | UnsetType = UNSET
-    hours: TextValue = ""
+    hours: HoursValue = ""
 
 
 PoolSettingsTable = Annotated[
@@ -305,8 +307,8 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     attempts_max: PositiveInteger | UnsetType = UNSET
     cost_unit: TextValue = ""
     deadline: TextValue = ""
-    hours: TextValue = ""
-    zone: TextValue = ""
+    hours: HoursValue = ""
+    zone: ZoneValue = ""
     on_cap: Annotated[CapAction, _choice_description(CapAction)] = "stop"
     pools: PoolSettingsTable = msgspec.field(default_factory=dict)
     env: EnvironmentTable = msgspec.field(default_factory=dict)

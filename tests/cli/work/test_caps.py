@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.cli.terminal import on_a_terminal
@@ -50,7 +52,7 @@ def test_quota_message_of_a_success_is_a_rate_limit(line: CommandLine) -> None:
 
 def test_time_of_the_start_is_shown_and_refused_in_the_past(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "echo >>calls"'})
-    assert "is not a time in the future" in line("work", "run", "--at", "2020-01-01T00:00:00Z", status=2).notes
+    assert "is in the past" in line("work", "run", "--at", "2020-01-01T00:00:00Z", status=2).notes
     line("work", "run", "--at", "2099-01-01T00:00:00Z", "--detach")
     assert "starts at 2099-01-01 " in line("status").text
     line("cancel")
@@ -121,7 +123,7 @@ def test_answer_to_a_cap_must_be_above_what_was_used(line: CommandLine) -> None:
     assert "above 1.234568" in line("events").text
     for used in ("1", "1.23456", "1.234568"):
         refused = line("work", "answer", "b", used, "--batch", "latest", status=2).notes
-        assert f"'{used}' is not a value above 1.234568, which is already used" in refused
+        assert f"'{used}' is not a number above 1.234568, which is already used" in refused
     line("work", "answer", "b", "1.2346", "--resume", "--batch", "latest")
 
 
@@ -243,3 +245,43 @@ def test_changed_caps_and_other_held_tasks_are_named_plainly(line: CommandLine) 
     line("work", "set", "attempts-max=2", "--batch", "latest")
     line("resume", "-q", status=3, has_answer=True)
     assert "caps.attempts_max = 2" in line("events").text
+
+
+def test_each_raised_cap_that_is_met_again_is_asked_and_announced(line: CommandLine) -> None:
+    make_list(line, {"paid": PAID}, 'attempts_max = 1\non_cap = "ask"\non_blocked = "wait"\nmax_parallel = 1')
+    process = line.start("work", "run")
+    wait_until((line.directory / "calls").exists, "the first task starts")
+    for number in (2, 3, 4):
+        task = f"paid/{number}"
+        wait_until(partial(_is_asked, line, task), f"the cap asks for {task}")
+        line("work", "answer", task, str(number))
+    notes = line.finish(process).notes
+    assert [notes.count(f"paid/{number} waits for an answer") for number in (2, 3, 4)] == [1, 1, 1]
+    assert line("events", "--json").stdout.count(b'"BATCH_TASK_BLOCKED"') == 3
+
+
+def _is_asked(line: CommandLine, task: str) -> bool:
+    return task in line("work", "questions").text
+
+
+@pytest.mark.parametrize("cost", ["1e308", "1e16", "9" * 400])
+def test_huge_cost_is_unreadable(line: CommandLine, cost: str) -> None:
+    run = f"""echo '{{\\"cost\\": {cost}}}'"""
+    keys = f'run = "{run}"\nresult = {{ cost = "/cost" }}'
+    make_list(line, {"a": keys, "b": keys})
+    line("work", "run", "-q")
+    assert status(line)["cost"] is None
+
+
+@pytest.mark.parametrize("text", ["1_000", "٣", " 3 ", "3,5", "abc", "9" * 300])
+def test_answer_to_a_cap_is_a_plain_number(line: CommandLine, text: str) -> None:
+    make_list(line, {"paid": PAID}, 'attempts_max = 1\non_cap = "ask"\nmax_parallel = 1')
+    line("work", "run", "-q", status=3, has_answer=True)
+    refused = line("work", "answer", "paid/2", text, "--batch", "latest", status=2).notes
+    assert "is not a whole number above 1, which is already used, and at most 9,007,199,254,740,992" in refused
+
+
+@pytest.mark.parametrize(("key", "what"), [("hours", "hours such as"), ("zone", "a time zone such as")])
+def test_empty_hours_are_refused(line: CommandLine, key: str, what: str) -> None:
+    make_list(line, {"paid": PAID}, f'{key} = ""')
+    assert what in line("work", "run", status=2).notes

@@ -12,7 +12,7 @@ from codebatch.model.work.limits import Caps, WorkLimits, find_hours_problem, ne
 from codebatch.model.work.work_batch import TaskPolicy, Work
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.backoff import rate_limit_seconds
-from codebatch.scheduling.work.caps import CapMeter, MetCap, cap_digest
+from codebatch.scheduling.work.caps import CapMeter, MetCap, attempts_cost, cap_digest
 from codebatch.scheduling.work.clock_limits import read_clock
 from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded
@@ -53,6 +53,7 @@ def _ended(epoch: int, cost: float | None, reason: str | None = None) -> Attempt
         ([_ended(1, 1.5), _ended(2, None)], {0: 2}, WorkLimits(cost_max=3), 3),
         ([_ended(1, 1.5)], {0: 2}, WorkLimits(cost_max=3), 3),
         ([_ended(1, None)], {0: 1}, WorkLimits(cost_max=5), 5),
+        ([_ended(1, 1e308), _ended(2, 1e308)], {0: 2}, WorkLimits(cost_max=5), 10),
         ([_ended(1, None, "limited"), _ended(2, None, "start")], {0: 2}, WorkLimits(cost_max=5), None),
     ],
 )
@@ -157,3 +158,8 @@ def test_deadline_is_over_at_its_time() -> None:
 @pytest.mark.parametrize("hours", ["22-08", "24:00-08:00", "08:00-08:00", "22:00 - 08:00"])
 def test_invalid_hours_are_refused(hours: str) -> None:
     assert find_hours_problem(hours)
+
+
+def test_sum_of_costs_leaves_out_unreadable_ones() -> None:
+    assert attempts_cost([_ended(1, 1e308), _ended(2, 1e308)]) is None
+    assert attempts_cost([_ended(1, 1e308), _ended(2, 1.5)]) == 1.5

@@ -95,7 +95,8 @@ class AttemptOutputs:
             if self._read_inputs() != self._inputs:
                 return None  # A restored file, or another process, has changed an input.
         except InputsUnknown as error:
-            self._log.report(f"not skipped: {error}")
+            if self._early_result() is None:  # Otherwise, a request ends the attempt.
+                self._log.report(f"not skipped: {error}")
             return None
         except (OSError, CodebatchError) as error:
             reason = first_unreadable(error) if isinstance(error, OSError) else str(error)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 from pathlib import Path
 
 import msgspec
 
 from codebatch.errors import StoreError
-from codebatch.model.outcome import CommandReport
+from codebatch.model.outcome import COST_MAX, CommandReport
 from codebatch.model.text.color_codes import strip_color_codes
 from codebatch.model.text.json_pointers import pointer_steps, resolve_steps
 from codebatch.model.text.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
@@ -169,10 +168,9 @@ def _resolve_pointer(document: object, pointer: str) -> object:
 
 
 def _as_cost(value: object) -> float | None:
-    """Return a value if it is a finite number of at least 0, otherwise None."""
-    with contextlib.suppress(OverflowError):
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
-            return float(value)
+    """Return a value if it is a number from 0 to COST_MAX, otherwise None."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= COST_MAX:
+        return abs(float(value))  # -0.0 is 0.
     return None
 
 
