@@ -18,7 +18,7 @@ from radon.visitors import ComplexityVisitor
 
 from codebatch_workers.symbols import complexity
 from codebatch_workers.symbols.outline import scope_definitions
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS, load_grammar
+from codebatch_workers.syntax.language.languages import load_grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
@@ -133,7 +133,7 @@ def _compare(files: Iterable[tuple[SourceFile, dict[int, int], dict[int, int]]])
 def _lizard_complexity(file: SourceFile) -> Iterator[tuple[int, int]]:
     # lizard counts a preprocessor conditional with all its arms. If arms cut through code, codebatch counts one of
     # them.
-    text = file.parsed_text.decode() if file.language in LANGUAGES_WITH_MACROS else file.text
+    text = file.parsed_text.decode() if file.syntax.has_macros else file.text
     for function in reversed(lizard.analyze_file.analyze_source_code(file.path.decode(), text).function_list):
         yield function.start_line, function.cyclomatic_complexity
 

@@ -11,15 +11,23 @@ import pytest
 import codebatch_workers.languages
 from codebatch_workers.languages import registry
 from codebatch_workers.syntax.language.languages import every_language
+from codebatch_workers.syntax.language.parts import family_of
 
 FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())
-PARTS = {"implicit": "IMPLICIT_RULES", "imports": "IMPORT_RULES", "names": "USED_NAMES", "uses": "USES"}
+PARTS = {
+    "implicit": "IMPLICIT_RULES",
+    "imports": "IMPORT_RULES",
+    "names": "USED_NAMES",
+    "symbols": "SYMBOLS",
+    "syntax": "SYNTAX",
+    "uses": "USES",
+}
 _FAMILY_IMPORT = re.compile(r"codebatch_workers\.languages\.(\w+)")
 
 
 def languages_of(family: str) -> set[str]:
-    return {name for name in every_language() if registry.family_of(name) == family}
+    return {name for name in every_language() if family_of(name) == family}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

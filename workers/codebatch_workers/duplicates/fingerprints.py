@@ -27,7 +27,6 @@ from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, remove_c
 from codebatch_workers.duplicates.excluded_code import inline_tests, is_translation
 from codebatch_workers.duplicates.import_statements import import_spans
 from codebatch_workers.syntax.comments import shebang_end
-from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
 LINES_MIN = 10
@@ -53,7 +52,7 @@ def make_fingerprints(file: SourceFile) -> Fingerprints | None:
 
     Imports, and tests in a file with other code, are removed like comments.
     """
-    if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _CLASSES_WITHOUT_FINGERPRINTS:
+    if file.tree is None or file.syntax.is_data or file.file_class in _CLASSES_WITHOUT_FINGERPRINTS:
         return None
     if is_translation(file.path):
         return None

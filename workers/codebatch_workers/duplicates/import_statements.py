@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.source import SourceFile
 
 Span = tuple[int, int]
@@ -43,7 +42,7 @@ _C_ARMS = frozenset((b"elif", b"elifdef", b"elifndef", b"else"))
 
 def import_spans(file: SourceFile) -> list[Span]:
     """Return the locations of imports outside functions: offsets in `utf8`, ascending. Locations do not overlap."""
-    if file.language in LANGUAGES_WITH_MACROS:
+    if file.syntax.has_macros:
         return sorted(_iter_c_spans(file.utf8)) if b"include" in file.utf8 or b"import" in file.utf8 else []
     spans: list[Span] = []
     for start, end in sorted({(node.start_byte, node.end_byte) for node in _iter_statements(file)}):

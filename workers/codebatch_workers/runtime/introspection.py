@@ -33,11 +33,11 @@ from codebatch_workers.runtime.code_search import find_in, make_finder
 from codebatch_workers.runtime.rule_trials import RuleTrials
 from codebatch_workers.syntax.language.languages import (
     EXTRA_GRAMMAR_TOOLS,
-    LANGUAGES_OF_DATA,
     has_grammar,
     path_language,
 )
 from codebatch_workers.syntax.language.user_languages import resolve_language
+from codebatch_workers.syntax.language_syntax import language_syntax
 from codebatch_workers.syntax.patterns.finders import PatternError, check_language
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
@@ -188,7 +188,7 @@ def path_languages(paths: Iterable[bytes]) -> Iterator[str]:
     """Yield the language of each path, if its extension or name is that of a programming language with a grammar."""
     for path in paths:
         language = path_language(path)
-        if language is not None and language not in LANGUAGES_OF_DATA and has_grammar(language):
+        if language is not None and not language_syntax(language).is_data and has_grammar(language):
             yield language
 
 

@@ -51,7 +51,6 @@ from codebatch_workers.symbols.parameters_and_visibility import (
 )
 from codebatch_workers.symbols.relations import EnclosingScope, FileRelations
 from codebatch_workers.syntax.accessor_names import accessor_name
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
     NAME_MARKS,
@@ -126,9 +125,7 @@ def file_outline(file: SourceFile) -> FileOutline:
 
 def _is_macro_header(file: SourceFile) -> bool:
     """Return whether a C or C++ file is too large to be parsed, but small enough to search its text for macros."""
-    return (
-        file.language in LANGUAGES_WITH_MACROS and file.file_class == "huge" and len(file.content) <= _MACROS_BYTES_MAX
-    )
+    return file.syntax.has_macros and file.file_class == "huge" and len(file.content) <= _MACROS_BYTES_MAX
 
 
 def _build_outline(file: SourceFile) -> FileOutline:
@@ -260,7 +257,7 @@ class ScopeDefinitions:
                 start, minus_end = node.start_byte, -node.end_byte
                 if start in properties:
                     name = msgspec.structs.replace(name, symbol_type="property")
-                is_macro = self.language in LANGUAGES_WITH_MACROS and is_macro_block(node)
+                is_macro = self.file.syntax.has_macros and is_macro_block(node)
                 spans[start, minus_end] = _EnclosingNode(start, minus_end, name.symbol_type, name, is_macro)
         functions = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
@@ -414,7 +411,7 @@ class ScopeDefinitions:
 
     def _add_macros(self) -> MacroBodies:
         """Record macros. Drop symbols that the grammar found in their bodies. Return the bodies."""
-        if self.language in LANGUAGES_WITH_MACROS:
+        if self.file.syntax.has_macros:
             self.macros = find_macros(self.utf8, self.captures.get("comment", []))
         macros_found = self.macros
         bodies = MacroBodies(macros_found)

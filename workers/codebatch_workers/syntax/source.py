@@ -36,15 +36,14 @@ from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
 from codebatch_workers.syntax.language.attributes import file_attributes
 from codebatch_workers.syntax.language.encodings import DecodedText, decode_content, is_binary
 from codebatch_workers.syntax.language.languages import (
-    LANGUAGES_OF_PROSE,
     LANGUAGES_WITH_GAPS,
-    LANGUAGES_WITH_MACROS,
     detect_language,
     has_grammar,
     load_grammar,
 )
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import Notebook, read_notebook
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, language_syntax
 
 HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
 # Larger notebooks are not read. The limit is higher than for other files, because notebooks contain images.
@@ -137,6 +136,11 @@ class SourceFile:
         return detect_language(self.path, content[start : start + 256], self.contexts.get("language", b""), content)
 
     @_cached_attribute
+    def syntax(self) -> LanguageSyntax:
+        """The syntax of the language."""
+        return language_syntax(self.language)
+
+    @_cached_attribute
     def notebook(self) -> Notebook | None:
         """The Python notebook in the file, or None. If there is one, `utf8` is the code of its cells."""
         if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
@@ -206,7 +210,7 @@ class SourceFile:
     @_cached_attribute
     def is_parsed(self) -> bool:
         """Whether the file can be parsed, and its grammar detects syntax errors. Grammars of prose do not."""
-        return self.language not in LANGUAGES_OF_PROSE and self.can_be_parsed
+        return not self.syntax.is_prose and self.can_be_parsed
 
     @property
     def can_be_parsed(self) -> bool:
@@ -344,7 +348,7 @@ class SourceFile:
             # 252). Markdown syntax is ASCII, so other bytes are replaced by letters; positions stay the same.
             utf8 = utf8.translate(_ASCII_FOR_ALL)
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
-        if self.language in LANGUAGES_WITH_MACROS:
+        if self.syntax.has_macros:
             utf8 = self.parsed_text
         else:
             utf8 = repair_text(utf8, self.language)

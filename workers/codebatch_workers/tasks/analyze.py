@@ -29,7 +29,6 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from codebatch_workers.symbols.complexity import FunctionMetrics, function_metrics
 from codebatch_workers.symbols.outline import scope_definitions
-from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.line_counts import count_lines, text_line_count
 
@@ -86,7 +85,7 @@ def file_metrics(file: SourceFile) -> dict[str, int]:
 
 
 def _function_metrics(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
-    if file.tree is None or file.language in LANGUAGES_OF_DATA:
+    if file.tree is None or file.syntax.is_data:
         return FunctionMetrics(0, 0, 0), []
     return function_metrics(file.captures, file.utf8, file.language)
 
@@ -99,7 +98,7 @@ def _complete_metrics(
         return values
     values["lines"] = text_line_count(file)
     values.update(count_lines(file)._asdict())
-    if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
+    if file.tree is not None and not file.syntax.is_data:
         values.update(_structure_metrics(file, outside, functions))
     return values
 

@@ -21,7 +21,6 @@ from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX, a
 from codebatch_workers.duplicates.fingerprints import code_lines_without_space as code_lines
 from codebatch_workers.duplicates.fingerprints import comment_gaps as gaps_of_tree
 from codebatch_workers.syntax.comments import comment_spans
-from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
 
 _BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r\f\v]*\n")
@@ -42,7 +41,7 @@ def count_lines(file: SourceFile) -> LineCounts:
     utf8 = file.utf8
     nonblank = _count_nonblank_lines(utf8)
     if file.tree is None or file.is_hopeless:
-        gaps = [] if file.language in LANGUAGES_OF_PROSE else alternating_lengths(comment_spans(utf8, file.language))
+        gaps = [] if file.syntax.is_prose else alternating_lengths(comment_spans(utf8, file.language))
         code = _count_nonblank_lines(remove_comments(utf8, gaps)) if gaps else nonblank
     else:
         gaps = file.derived(gaps_of_tree)

@@ -5,9 +5,10 @@ on the Python that runs codebatch. Before them, bytes that Python refuses to rea
 encoding. For other languages, tree-sitter finds the errors. Each broken place yields one error, because further errors
 there are consequences. After DIAGNOSTICS_MAX errors, one more error contains the number of the omitted ones.
 
-In APPROXIMATE_LANGUAGES, an error in the tree does not prove an error in the file. So the file is reported as partially
-parsed, without errors. The same applies to Python that ruff can parse but tree-sitter cannot, to JavaScript with Flow
-types, to fragments that a build joins (syntax/fragments.py), and to templates (syntax/templates.py).
+If the grammar of a language is approximate, an error in the tree does not prove an error in the file. So the file is
+reported as partially parsed, without errors. The same applies to Python that ruff can parse but tree-sitter cannot, to
+JavaScript with Flow types, to fragments that a build joins (syntax/fragments.py), and to templates
+(syntax/templates.py).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.fragments import is_fragment
 from codebatch_workers.syntax.json_dialects import is_trailing_comma
 from codebatch_workers.syntax.json_readers import has_strict_reader, has_tolerant_reader
-from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES, LANGUAGES_OF_PATTERNS
+from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PATTERNS
 from codebatch_workers.syntax.language.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
@@ -169,7 +170,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
         # Browsers show template marks as text, so the rest of the HTML is still parsed.
         return "ok" if file.language == "html" else "partial", []
     if file.is_hopeless:
-        if file.language in APPROXIMATE_LANGUAGES:
+        if file.syntax.is_approximate:
             # The file may be a fragment, for example entries that another file includes.
             return "partial", []
         message = f"not {file.language}: hardly anything in this file can be parsed"
@@ -182,7 +183,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
             return "ok", [_trailing_commas(file, commas)]
     if not outermost:
         return "ok", []
-    if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file):
+    if file.syntax.is_approximate or file.language == "python" or _is_flow(file):
         return "partial", []
     firsts = _first_per_location(file, [file.line(node.start_byte) for node in outermost])
     return "errors", _limit_findings([_error_diagnostic(file, outermost[index]) for index in firsts])

@@ -22,7 +22,6 @@ from codebatch_workers.symbols.occurrences.named_strings import STRING_LANGUAGES
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
 from codebatch_workers.symbols.unmarked_calls import unmarked_calls
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAME_NODE_TYPE, NAMES_BY_LANGUAGE
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
@@ -158,7 +157,7 @@ def _called_name_ends(file: SourceFile) -> set[int]:
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
     """Map the range of each name in a macro body to whether the body calls this name."""
-    if file.language not in LANGUAGES_WITH_MACROS:
+    if not file.syntax.has_macros:
         return {}
     definitions_of_macros = find_macros(file.utf8, file.captures.get("comment", ()))
     return {

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
+from codebatch_workers.syntax.language_syntax import language_syntax
 
 # Types of nodes that are parameters if they are in the field `parameters` of a function. In all other languages, the
 # query captures parameters.
@@ -53,7 +53,7 @@ def extended_captures(captures: dict[str, list[Node]], utf8: bytes, language: st
 
     The added captures are parameters, and in C and C++ also types and storage classes.
     """
-    if language in LANGUAGES_WITH_MACROS:
+    if language_syntax(language).has_macros:
         return _enclosing_c_captures(captures, utf8)
     # Guards in Kotlin's `when` are left out. The parser got a comma in place of their `if` (kotlin.py), so they look
     # like further conditions.

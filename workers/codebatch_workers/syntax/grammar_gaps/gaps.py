@@ -36,7 +36,7 @@ from codebatch_workers.syntax.grammar_gaps.ruby import RUBY_GAPS
 from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, Replacement
 from codebatch_workers.syntax.grammar_gaps.toml import TOML_GAPS
 from codebatch_workers.syntax.grammar_gaps.yaml import YAML_GAPS
-from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES
+from codebatch_workers.syntax.language_syntax import language_syntax
 
 GAPS_BY_LANGUAGE: Mapping[str, Sequence[GapFinder]] = {
     "bash": BASH_GAPS,
@@ -78,7 +78,7 @@ def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) ->
     """
     errors = _count_errors(tree, language)
     tries = max(1, _REPAIRED_BYTES_MAX // max(1, len(utf8)))
-    if language in APPROXIMATE_LANGUAGES:
+    if language_syntax(language).is_approximate:
         tries = min(tries, _APPROXIMATE_ATTEMPTS_MAX)
     for _ in range(_REPAIR_ROUNDS_MAX):
         fewest, best_text, best_tree = errors, utf8, tree
@@ -108,7 +108,7 @@ def _iter_choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[R
     pieces = _MergedSpans(
         _offsets_of_near_lines(utf8, start - _BYTES_AROUND_ERROR, end + _BYTES_AROUND_ERROR) for start, end in near
     )
-    is_approximate = language in APPROXIMATE_LANGUAGES
+    is_approximate = language_syntax(language).is_approximate
     yield from _iter_distinct(
         _gap_choices(utf8, GAPS_BY_LANGUAGE[language], near, pieces, is_approximate=is_approximate)
     )

@@ -338,14 +338,6 @@ _ALL_GRAMMARS = _REQUIRED_GRAMMARS | _EXTRA_GRAMMARS
 GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _REQUIRED_GRAMMARS.values()}))
 EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
 
-# Languages in which a syntax error of the grammar does not show that the code is wrong. They are shells, languages with
-# a preprocessor, dialects of SQL, languages newer than their grammar, and formats for which browsers accept any input.
-APPROXIMATE_LANGUAGES = frozenset(
-    {"bash", "c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"}
-)
-
-# Languages with a preprocessor, whose macros can be in places that the grammar does not expect.
-LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 # Languages that have entries in GAPS (grammar_gaps/gaps.py). They are repeated here, because importing GAPS is slow.
 LANGUAGES_WITH_GAPS = frozenset(
     {
@@ -371,17 +363,11 @@ LANGUAGES_WITH_GAPS = frozenset(
     }
 )
 
-# Languages in which any text is valid, such as Markdown. A task does not get their tree unless it calls `parse`.
-LANGUAGES_OF_PROSE = frozenset({"markdown"})
-
 # Languages of lists of patterns. Any text is a valid list.
 LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
 
 # Languages of templates. A template is text of another language with marks, which a program replaces by values.
 TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "mustache", "twig"})
-
-# Languages of data or prose, without functions, imports or decisions.
-LANGUAGES_OF_DATA = frozenset({"css", "hcl", "html", "json", "jsonc", "markdown", "toml", "yaml"})
 
 
 def grammar_module(language: str) -> str:

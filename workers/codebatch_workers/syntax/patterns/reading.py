@@ -18,7 +18,8 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from codebatch_workers.syntax.comments import comment_spans
-from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE, LANGUAGES_WITH_MACROS, load_grammar
+from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language_syntax import language_syntax
 
 PATTERN_BYTES_MAX = 10_000
 METAVARIABLES_MAX = 50
@@ -132,7 +133,7 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     """Return the root node of a pattern. The language's grammar must be installed. Raises PatternError."""
     text = pattern.strip()
     _check_pattern(text, language)
-    if language in LANGUAGES_WITH_MACROS and text.endswith("};"):
+    if language_syntax(language).has_macros and text.endswith("};"):
         # In C, the semicolon after `struct S {}` is not part of the node. Other declarations do not need a semicolon,
         # either.
         text = text[:-1]
@@ -356,7 +357,7 @@ def _check_pattern(text: str, language: str) -> None:
         )
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise PatternError("the pattern is not valid UTF-8", hint="write the pattern in UTF-8")
-    if language in LANGUAGES_OF_PROSE:
+    if language_syntax(language).is_prose:
         raise PatternError(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
 
 

@@ -1,0 +1,12 @@
+"""Syntax of C and C++."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
+
+SYNTAX: Mapping[str, LanguageSyntax] = {
+    "c": LanguageSyntax(is_approximate=True, has_macros=True),
+    "cpp": LanguageSyntax(is_approximate=True, has_macros=True),
+}

@@ -1,0 +1,1 @@
+"""HCL, JSON, SQL, TOML and YAML."""

@@ -1,0 +1,11 @@
+"""Definitions and names of Go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
+
+SYMBOLS: Mapping[str, LanguageSymbols] = {
+    "go": LanguageSymbols(),
+}

@@ -1,0 +1,13 @@
+"""Definitions and names of JavaScript and TypeScript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
+
+SYMBOLS: Mapping[str, LanguageSymbols] = {
+    "javascript": LanguageSymbols(),
+    "tsx": LanguageSymbols(),
+    "typescript": LanguageSymbols(),
+}

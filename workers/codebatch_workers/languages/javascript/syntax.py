@@ -1,0 +1,13 @@
+"""Syntax of JavaScript and TypeScript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
+
+SYNTAX: Mapping[str, LanguageSyntax] = {
+    "javascript": LanguageSyntax(),
+    "tsx": LanguageSyntax(),
+    "typescript": LanguageSyntax(),
+}

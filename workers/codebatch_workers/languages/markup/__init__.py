@@ -1,0 +1,1 @@
+"""CSS, HTML and Markdown."""

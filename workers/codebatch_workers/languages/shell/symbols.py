@@ -1,0 +1,12 @@
+"""Definitions and names of Bash and Zsh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
+
+SYMBOLS: Mapping[str, LanguageSymbols] = {
+    "bash": LanguageSymbols(),
+    "zsh": LanguageSymbols(),
+}

@@ -1,0 +1,31 @@
+"""Facts about the syntax of a language that parsing, patterns and names need."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from codebatch_workers.syntax.language.parts import LanguagePart, language_part
+
+
+class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
+    """The syntax of a language.
+
+    - `is_approximate`: a syntax error of the grammar does not show that the code is wrong. This holds for shells,
+      languages with a preprocessor, dialects of SQL, languages newer than their grammar, and formats for which browsers
+      accept any input.
+    - `is_data`: a language of data or prose, without functions, imports or decisions.
+    - `is_prose`: any text is valid. A task does not get the tree of a file unless it calls `parse`.
+    - `has_macros`: a preprocessor replaces macros, which can be in places that the grammar does not expect.
+    """
+
+    MODULE: ClassVar[str] = "syntax"
+
+    is_approximate: bool = False
+    is_data: bool = False
+    is_prose: bool = False
+    has_macros: bool = False
+
+
+def language_syntax(language: str) -> LanguageSyntax:
+    """Return the syntax of a language."""
+    return language_part(language, LanguageSyntax)
