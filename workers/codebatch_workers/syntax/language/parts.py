@@ -1,4 +1,4 @@
-"""What is known of a language, in parts: one for each mechanism that needs such facts.
+"""Facts about languages, in parts: one for each mechanism that needs such facts.
 
 A mechanism defines the part that it needs, as a class. A family of languages defines values of it, in one module of its
 folder (`codebatch_workers.languages`). The module is imported when a file of one of the languages is met. No mechanism
