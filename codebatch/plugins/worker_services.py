@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
+from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.analysis.uses import NameUse, SourceReader
 from codebatch.model.change import ChangeRefusal
@@ -18,6 +19,7 @@ from codebatch.model.record import Edge
 from codebatch.model.task import JsonValue, SnapshotView
 from codebatch.protocol.launch import (
     ABSENCE_SERVICES_MODULE,
+    FACT_SERVICES_MODULE,
     LANGUAGE_SERVICES_MODULE,
     NAME_SERVICES_MODULE,
     SOURCE_SERVICES_MODULE,
@@ -163,6 +165,18 @@ class AbsenceServices(Protocol):
     def are_suppressed(
         self, path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
     ) -> list[bool]: ...
+
+
+class FactServices(Protocol):
+    """Facts about languages, without a parser (`codebatch_workers.languages.facts`)."""
+
+    def language_facts(self, language: str) -> LanguageFacts: ...
+    def language_family(self, language: str) -> str: ...
+
+
+def fact_services() -> FactServices:
+    """Import and return the facts about languages. They need no parser."""
+    return cast("FactServices", importlib.import_module(FACT_SERVICES_MODULE))
 
 
 def language_services() -> LanguageServices:

@@ -14,6 +14,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 
 WORKER_MODULE = "codebatch_workers"
+FACT_SERVICES_MODULE = "codebatch_workers.languages.facts"
 LANGUAGE_SERVICES_MODULE = "codebatch_workers.runtime.introspection"
 ABSENCE_SERVICES_MODULE = "codebatch_workers.runtime.absence_reasons"
 NAME_SERVICES_MODULE = "codebatch_workers.runtime.name_search"

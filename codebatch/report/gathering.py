@@ -10,7 +10,7 @@ from codebatch.model.record import FileClass
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.findings import RuleFindings
 from codebatch.query.answers.dependent_counts import DependentCounts, count_dependents
-from codebatch.query.answers.import_rules import has_hidden_dependents, unparsed_languages
+from codebatch.query.answers.known_dependents import has_hidden_dependents, unparsed_languages
 from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.completeness import emitting_tasks
 from codebatch.query.fields import JsonRecord, record_path

@@ -36,6 +36,7 @@ def test_parts_of_a_family_are_for_its_languages(family: str) -> None:
     defined = [getattr(import_module(f"codebatch_workers.languages.{family}.{part}"), PARTS[part]) for part in parts]
     assert parts
     assert set().union(*defined) == languages_of(family)
+    assert import_module(f"codebatch_workers.languages.{family}").FACTS.keys() == languages_of(family)
 
 
 def test_registry_finds_each_part_and_nothing_else() -> None:

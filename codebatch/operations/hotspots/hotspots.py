@@ -26,7 +26,7 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.dependent_counts import DependentCounts, count_dependents
 from codebatch.query.answers.function_lines import FunctionLocation
 from codebatch.query.answers.hotspot_ranking import FileFacts, HotspotBy, HotspotCandidate, HotspotRanking
-from codebatch.query.answers.import_rules import has_all_dependents, unparsed_languages
+from codebatch.query.answers.known_dependents import has_all_dependents, unparsed_languages
 from codebatch.query.answers.numbers import MetricValue, iter_functions, metric_task, read_file_metrics
 from codebatch.query.answers.partial_parses import PartialParseCheck
 from codebatch.query.completeness import tasks_completeness

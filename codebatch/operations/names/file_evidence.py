@@ -18,7 +18,7 @@ from codebatch.model.text.quantities import count_text
 from codebatch.operations.names.symbol_use import SymbolUse
 from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.query.answers.import_rules import LANGUAGES_WITH_IMPLICIT_IMPORTS
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.answers.path_mentions import file_names, find_mentions, mentioned_words, names_file
 from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 from codebatch.query.answers.unparsed_files import (
@@ -56,7 +56,7 @@ class FileEvidence:
     def words(self) -> tuple[str, ...]:
         """The words with which files that are not parsed may name the file or its definitions."""
         *_, word = mentioned_words(self._names)
-        defined = self._defined_names[:_DEFINED_NAMES_MAX] if self._language in LANGUAGES_WITH_IMPLICIT_IMPORTS else ()
+        defined = self._defined_names[:_DEFINED_NAMES_MAX] if self._has_implicit_imports else ()
         return (word.strip(".") or self._names.base, *defined)
 
     def find(self) -> list[Evidence]:
@@ -106,9 +106,9 @@ class FileEvidence:
         return f"{' and '.join(texts)} {verb} {self._names.base}"
 
     @cached_property
-    def _language(self) -> str:
+    def _has_implicit_imports(self) -> bool:
         file = self._files.get(self._path.encode())
-        return "" if file is None else file.lang
+        return file is not None and fact_services().language_facts(file.lang).has_implicit_imports
 
     @cached_property
     def _files(self) -> Mapping[bytes, ParsedFile]:
@@ -180,7 +180,7 @@ class FileEvidence:
         if use.use.role not in ("call", "reference", "import"):
             return False
         is_member = use.use.target != use.use.target.rpartition(".")[2]
-        return use.certainty != "name" or not is_member or self._language in LANGUAGES_WITH_IMPLICIT_IMPORTS
+        return use.certainty != "name" or not is_member or self._has_implicit_imports
 
     def _own_names(self) -> Iterator[str]:
         """Yield the first names that the file defines, that no other file defines, and that another file contains."""

@@ -14,8 +14,8 @@ from codebatch.operations.names.file_evidence import FileEvidence
 from codebatch.operations.names.impact import Impact
 from codebatch.operations.names.in_source_tests import in_source_tests
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.answers.dependencies import BatchImports, Dependent, find_dependents, tasks_for_dependencies
-from codebatch.query.answers.import_rules import UNRESOLVED_LANGUAGES
 from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.completeness import Completeness, tasks_completeness
@@ -58,8 +58,8 @@ def find_impact(
         records, tasks_for_dependencies(records), lacks_files=bool(question.batch.about.paths)
     )
     language = next((file.lang for file in records.files if file.path_bytes == name), "")
-    if language in UNRESOLVED_LANGUAGES:
-        unfollowed = f"uses of {UNRESOLVED_LANGUAGES[language]} files are not resolved; see: codebatch references NAME"
+    if title := fact_services().language_facts(language).unlinked_title:
+        unfollowed = f"uses of {title} files are not resolved; see: codebatch references NAME"
         completeness = msgspec.structs.replace(completeness, unfollowed=unfollowed)
     result = Impact(path=name, dependents=dependents)
     evidence = FileEvidence(question, text, is_wanted)

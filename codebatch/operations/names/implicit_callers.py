@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from codebatch.operations.names.overridden_methods import find_outer_bases
-from codebatch.plugins.worker_services import ProjectUses
-from codebatch.query.answers.implicit_calls import is_called_implicitly
+from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import path_bytes
 from codebatch.query.sources.records import BatchRecords
 
+_CALLED_FUNCTIONS = r"main|Main|init|__getattr__|__dir__"
+"""Functions outside of classes that a runtime calls by their names."""
 _FUNCTION_TYPES = frozenset({"constructor", "function", "method"})
 _TEST_NAME = re.compile(r"(?:test|Test|Benchmark|Fuzz|Example|pytest_|setUp|tearDown|setup_|teardown_)\w*")
-_RUST_TRAIT = "impl "
+_TRAIT_MARK = "impl "
 _CALLERS_SHOWN = 3
 # Bases outside of a project that call no methods of their subclasses by other names than those of operators.
 _PASSIVE_BASE = re.compile(
@@ -46,18 +47,18 @@ def _callers(records: BatchRecords, uses: ProjectUses, definition: JsonRecord) -
     file, line, column = os.fsdecode(path), definition["line"], definition["column"]
     assert isinstance(line, int)
     assert isinstance(column, int)
-    language = uses.language_of(file)
+    facts = fact_services().language_facts(uses.language_of(file))
     if definition["symbol_type"] in _FUNCTION_TYPES:
-        if is_called_implicitly(language, name, is_member=bool(definition.get("scope"))):
+        if re.fullmatch(facts.called_methods if definition.get("scope") else _CALLED_FUNCTIONS, name):
             yield "code"
         if is_test_file(path) and _TEST_NAME.match(name):
             yield "a test runner"
     marks = uses.marks_at(file, line, column)
-    yield from (mark for mark in marks if not mark.startswith(_RUST_TRAIT))
-    if definition.get("visibility") == "private" and language != "rust":
+    yield from (mark for mark in marks if not mark.startswith(_TRAIT_MARK))
+    if definition.get("visibility") == "private" and not facts.calls_by_trait:
         return
-    # In Rust, the methods of one `impl` belong to one trait. Its default methods call the others by their names.
-    traits = {mark.removeprefix(_RUST_TRAIT).partition("<")[0].rpartition("::")[2] for mark in marks}
+    # The methods of one `impl` belong to one trait. Its default methods call the others by their names.
+    traits = {mark.removeprefix(_TRAIT_MARK).partition("<")[0].rpartition("::")[2] for mark in marks}
     for base in find_outer_bases(records, definition):
-        if base in traits if language == "rust" else not _PASSIVE_BASE.fullmatch(base):
+        if base in traits if facts.calls_by_trait else not _PASSIVE_BASE.fullmatch(base):
             yield base

@@ -10,11 +10,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from codebatch.model.record import Edge
-from codebatch.query.answers.language_families import language_family
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.answers.path_mentions import file_names, is_named_module, names_file
-
-_FAMILIES_WITH_ROOTS = frozenset({"javascript", "lua", "python"})
-"""Languages in which the beginning of a module name can be mapped to any directory."""
 
 
 class MissingModules:
@@ -28,7 +25,7 @@ class MissingModules:
 
     def are_imported(self, file: str, links: Sequence[Edge], language: str) -> bool:
         """Return whether a file in some language imports one of the modules, by its links that lead to no file."""
-        has_roots = language_family(language) in _FAMILIES_WITH_ROOTS
+        has_roots = fact_services().language_facts(language).maps_module_roots
         targets = [edge.target.strip(".") for edge in links if edge.resolution == "external"]
         return any(
             any(names_file(target, names, file.split("/")[:-1]) for names in self._names)

@@ -29,9 +29,8 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_fin
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
 from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
-from codebatch.plugins.worker_services import use_services
+from codebatch.plugins.worker_services import fact_services, use_services
 from codebatch.query.answers.dependencies import BatchImports
-from codebatch.query.answers.language_families import language_family
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.fields import JsonRecord, as_typed_record
@@ -268,11 +267,11 @@ class UseSearch:
             pending += self._names_given_by(file, qualified, symbols)
         pending = list(dict.fromkeys(pending))[:_ALIASES_MAX]
         known = set(pending)
-        families = {language_family(self.resolver.language_of(file)) for file, _ in symbols}
+        languages = {self.resolver.language_of(file) for file, _ in symbols}
         while pending:
             alias = pending.pop(0)
             for path, use in self._uses_of_name(alias):
-                if use.role != "string" and not self._is_related(path, families):
+                if use.role != "string" and not self._is_related(path, languages):
                     continue
                 found = classify(path, use, symbols, 0 if alias != name else candidates)
                 found = found or classify_through(path, use, self.overridden)
@@ -312,10 +311,12 @@ class UseSearch:
         imported = (re.findall(r"\w+", edge.target)[-1:] for edge in self.links_of(os.fsdecode(path)))
         return [first[1]] not in imported
 
-    def _is_related(self, path: bytes, families: Collection[str]) -> bool:
-        """Return whether a file is in a language that can use definitions in languages of some families."""
-        family = language_family(self.resolver.language_of(os.fsdecode(path)))
-        return family in families or "native" in (family, *families)
+    def _is_related(self, path: bytes, languages: Collection[str]) -> bool:
+        """Return whether a file is in a language that can use definitions in one of some languages."""
+        known, own = fact_services(), self.resolver.language_of(os.fsdecode(path))
+        return any(known.language_facts(language).is_native for language in (own, *languages)) or any(
+            known.language_family(language) == known.language_family(own) for language in languages
+        )
 
     def first_exact_use(self, path: bytes, name: str, symbol: SymbolKey) -> int | None:
         """Return the line of the first use in a file that certainly refers to a symbol, or None if there is none."""

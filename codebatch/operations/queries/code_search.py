@@ -15,7 +15,7 @@ from codebatch.model.entry import display_path, path_row
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.references import SearchProgress
-from codebatch.plugins.worker_services import language_services
+from codebatch.plugins.worker_services import fact_services, language_services
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
 from codebatch.query.filters.arguments import refuse_numbers_below_one
@@ -28,8 +28,6 @@ FORKED_FILES_MIN = 64
 MATCHES_MAX = 1_000_000
 """Maximum number of rows of an answer. They are kept in memory."""
 _SKIPS_NOTED_MAX = 5
-_HEADER_LANGUAGES = {"c": "cpp", "cpp": "c"}
-"""The other language that a `.h` file can have."""
 FILE_SECONDS_MAX = 30.0
 """Default timeout in seconds for the search in one file, as in `run`."""
 
@@ -155,11 +153,12 @@ def _note_other_languages(
         if number and variant not in searched:
             files = f"{number:,} {variant} {'file is' if number == 1 else 'files are'}"
             question.note(f"{files} not searched: the {kind} is not valid in {variant}")
-    other = _HEADER_LANGUAGES.get(language)
-    entries = question.records.items
-    number = sum(
-        name == other and entries[item].path.lower().endswith(b".h") for item, name in languages.items() if other
+    entries, family = question.records.items, fact_services().language_family
+    headers = Counter(
+        other
+        for item, other in languages.items()
+        if other != language and family(other) == family(language) and entries[item].path.lower().endswith(b".h")
     )
-    if number:
+    for other, number in headers.items():
         files = f"{number:,} {'header is' if number == 1 else 'headers are'}"
         question.note(f"{files} not searched, because files near them are in {other}: search with -l {other}")

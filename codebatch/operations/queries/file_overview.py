@@ -14,7 +14,7 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.records import FileRecords, inspect_file
 from codebatch.operations.queries.source_line import SourceLine, read_lines
 from codebatch.query.answers.dependencies import BatchImports, find_dependents
-from codebatch.query.answers.import_rules import has_hidden_dependents, unparsed_languages
+from codebatch.query.answers.known_dependents import has_hidden_dependents, unparsed_languages
 from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.completeness import tasks_completeness
 from codebatch.query.fields import JsonRecord

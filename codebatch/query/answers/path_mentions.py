@@ -1,4 +1,4 @@
-"""Mentions of a file by its path or module name in the text of other files, outside of imports. No I/O.
+"""Mentions of a file by its path or module name in the text of other files, outside of imports.
 
 Loaders, bundlers, build files and configuration name files as `new URL("./w.js", …)`, `import_module("a.w")`,
 `<script src="w.js">`, `url(w.css)`, `run: python tools/w.py` or `"pkg.w:main"`. Such mentions are not resolved like
@@ -11,12 +11,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import msgspec
 
-TextKind = Literal["code", "data", "prose"]
-"""The kind of a text. In code, only string literals count. In data, commands and plain values count too."""
+from codebatch.model.analysis.language_facts import LanguageFacts
+from codebatch.plugins.worker_services import fact_services
 
 _NAME_OF_DIRECTORY = re.compile(r"__(?:init|main)__\.pyi?\Z|index\.\w+\Z|mod\.rs\Z|init\.lua\Z")
 """File names of files that are also named by their directory."""
@@ -34,72 +33,8 @@ _FILE_ENDINGS = frozenset(
     b"c cc cpp cs css csv cxx erb go h hh hpp htm html java jpg js json jsx kt less lua md mjs pdf php png py rb rs "
     b"rst scala scss sh sql svg swift toml ts tsx txt vue xml yaml yml".split()
 )
-_PROSE_LANGUAGES = frozenset({"gitattributes", "gitignore", "markdown", "rst", "roff", "gettext", "tex", "diff"})
-_DATA_LANGUAGES = frozenset(
-    [
-        "bash",
-        "batch",
-        "bazel",
-        "cmake",
-        "css",
-        "dockerfile",
-        "ejs",
-        "erb",
-        "fish",
-        "gradle",
-        "handlebars",
-        "hcl",
-        "html",
-        "ini",
-        "jinja",
-        "json",
-        "jsonc",
-        "liquid",
-        "make",
-        "meson",
-        "mustache",
-        "ninja",
-        "powershell",
-        "properties",
-        "scss",
-        "sass",
-        "less",
-        "svelte",
-        "svg",
-        "text",
-        "toml",
-        "twig",
-        "vue",
-        "xml",
-        "yaml",
-        "zsh",
-        "astro",
-        "blade",
-    ]
-)
 _HASH_COMMENTS = re.compile(rb"\s*#(?!\s*(?:include|import|embed)\b)")
 _SLASH_COMMENTS = re.compile(rb"\s*(?://|/\*|\*(?:\s|\Z)|<!--)")
-_LANGUAGES_WITH_HASH_COMMENTS = frozenset(
-    [
-        "bash",
-        "bazel",
-        "cmake",
-        "dockerfile",
-        "elixir",
-        "fish",
-        "hcl",
-        "make",
-        "perl",
-        "php",
-        "powershell",
-        "python",
-        "r",
-        "ruby",
-        "toml",
-        "yaml",
-        "zsh",
-    ]
-)
 _TOKEN_BEFORE = re.compile(rb"[\w.@~/\\:$#{}%+\x80-\xff-]*\Z")
 _TOKEN_AFTER = re.compile(rb"[\w.\x80-\xff-]*(?::[\w.]+)?")
 _TOKEN_BYTES_MAX = 300
@@ -146,17 +81,10 @@ def mentioned_words(names: FileNames) -> tuple[str, ...]:
     return (names.stem, names.directories[-1]) if names.is_directory else (names.stem,)
 
 
-def text_kind(language: str) -> TextKind:
-    """Return the kind of the texts in a language."""
-    if language in _PROSE_LANGUAGES:
-        return "prose"
-    return "data" if language in _DATA_LANGUAGES else "code"
-
-
 def find_mentions(content: bytes, names: FileNames, source: str, language: str) -> Iterator[int]:
     """Yield the number of each line in which a text names a file. `source` is the path of the text."""
-    kind = text_kind(language)
-    if kind == "prose":
+    facts = fact_services().language_facts(language)
+    if facts.mentions == "none":
         return
     directory = source.split("/")[:-1]
     for word in mentioned_words(names):
@@ -165,7 +93,7 @@ def find_mentions(content: bytes, names: FileNames, source: str, language: str) 
         for count, match in enumerate(bounded.finditer(content)):
             line_start = content.rfind(b"\n", 0, match.start()) + 1
             is_other = line_start != known and match.start() - line_start <= _LINE_BYTES_MAX
-            if is_other and _is_mention(content, line_start, match, names, directory, kind, language):
+            if is_other and _is_mention(content, line_start, match, names, directory, facts):
                 known = line_start
                 yield content.count(b"\n", 0, line_start) + 1
             if count == _MENTIONS_MAX:
@@ -178,11 +106,10 @@ def _is_mention(
     match: re.Match[bytes],
     names: FileNames,
     directory: Sequence[str],
-    kind: TextKind,
-    language: str,
+    facts: LanguageFacts,
 ) -> bool:
     before = content[max(line_start, match.start() - _TOKEN_BYTES_MAX) : match.start()]
-    comment = _HASH_COMMENTS if language in _LANGUAGES_WITH_HASH_COMMENTS else _SLASH_COMMENTS
+    comment = _HASH_COMMENTS if facts.has_hash_comments else _SLASH_COMMENTS
     if comment.match(content, line_start, match.start() + 1):
         return False
     left, right = _TOKEN_BEFORE.search(before), _TOKEN_AFTER.match(content, match.end())
@@ -192,7 +119,7 @@ def _is_mention(
     token = content[start:end].decode("utf-8", "replace")
     is_quoted = start > 0 and content[start - 1] in _OPENING and (end == len(content) or content[end] in _CLOSING)
     is_loaded = is_quoted and _LOADER.search(content, max(line_start, start - 60), start) is not None
-    in_string = kind == "data" or is_quoted or _is_in_string(content[line_start:start])
+    in_string = facts.mentions == "plain" or is_quoted or _is_in_string(content[line_start:start])
     return names_file(token, names, directory, is_loaded=is_loaded, is_quoted=is_quoted) and in_string
 
 

@@ -1,6 +1,7 @@
 """Languages: one package for each family of languages.
 
-A package has these modules. A missing module means that the family does not support this.
+`FACTS` in a package maps each language to the facts with which questions judge their answers. A package has these
+modules. A missing module means that the family does not support this.
 
 - `names`: `USED_NAMES` maps a language to the reader of the names that a file uses without an import.
 - `imports`: `IMPORT_RULES` maps a language to its rule for imports.

@@ -1,1 +1,23 @@
 """C and C++."""
+
+from __future__ import annotations
+
+from codebatch.model.analysis.language_facts import LanguageFacts
+
+_UNPARSED_USERS = frozenset({"objective-c", "objective-cpp"})
+FACTS = {
+    "c": LanguageFacts(
+        has_all_links=True,
+        has_implicit_imports=True,
+        is_native=True,
+        unparsed_users=_UNPARSED_USERS | {"cython"},
+        called_methods="main",
+    ),
+    "cpp": LanguageFacts(
+        has_all_links=True,
+        has_implicit_imports=True,
+        is_native=True,
+        unparsed_users=_UNPARSED_USERS,
+        called_methods="operator.*|~.*|begin|end",
+    ),
+}

@@ -1,1 +1,15 @@
 """C#."""
+
+from __future__ import annotations
+
+from codebatch.model.analysis.language_facts import LanguageFacts
+
+FACTS = {
+    "csharp": LanguageFacts(
+        has_all_links=True,
+        has_implicit_imports=True,
+        unparsed_users=frozenset({"fsharp", "vb"}),
+        called_methods="Main|Dispose|DisposeAsync|ToString|Equals|GetHashCode|GetEnumerator|MoveNext|Deconstruct"
+        "|CompareTo|Add",
+    ),
+}

@@ -1,1 +1,15 @@
 """Go."""
+
+from __future__ import annotations
+
+from codebatch.model.analysis.language_facts import LanguageFacts
+
+FACTS = {
+    "go": LanguageFacts(
+        has_all_links=True,
+        has_implicit_imports=True,
+        is_native=True,
+        called_methods=r"String|Error|ServeHTTP|RoundTrip|(?:Unm|M)arshal\w+|Len|Less|Swap|Read|Write|Close|Scan|Value"
+        "|Format|Unwrap|Is|As",
+    ),
+}

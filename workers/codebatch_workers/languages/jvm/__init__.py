@@ -1,1 +1,21 @@
 """Java, Kotlin and Scala."""
+
+from __future__ import annotations
+
+from codebatch.model.analysis.language_facts import LanguageFacts
+
+_CALLED_METHODS = {
+    "java": "readObject|writeObject|readResolve|writeReplace",
+    "kotlin": r"constructor|invoke|get|set|plus|minus|times|div|rem|rangeTo|rangeUntil|contains|inc|dec|not|unary\w+"
+    r"|\w+Assign|component\d+|getValue|setValue|provideDelegate|next|hasNext",
+    "scala": r"apply|unapply|unapplySeq|update|map|flatMap|foreach|withFilter|\W+",
+}
+FACTS = {
+    language: LanguageFacts(
+        has_all_links=True,
+        has_implicit_imports=True,
+        unparsed_users=frozenset({"clojure", "groovy"}),
+        called_methods=f"main|toString|equals|hashCode|compareTo|iterator|close|finalize|{methods}",
+    )
+    for language, methods in _CALLED_METHODS.items()
+}

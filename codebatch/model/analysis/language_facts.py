@@ -1,0 +1,37 @@
+"""Facts about a language with which questions judge whether their answers are complete."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+MentionStyle = Literal["quoted", "plain", "none"]
+
+
+class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about a language.
+
+    - `mentions`: how a text names other files. In code, only string literals count (`quoted`). In data and commands,
+      plain values count too (`plain`). In prose and lists of patterns, nothing counts (`none`).
+    - `has_hash_comments`: `#` begins a comment. Otherwise, `//`, `/*` and `<!--` do.
+    - `has_all_links`: imports are resolved. Uses without an import are resolved too, or do not exist.
+    - `has_implicit_imports`: a file can use names of other files without an import.
+    - `maps_module_roots`: settings can map the beginning of a module name to any directory.
+    - `is_native`: code can be called from, and can call, every other language.
+    - `unparsed_users`: languages without a grammar whose files can import or use files of this language.
+    - `unlinked_title`: the displayed name, if files define names but their uses of other files are not resolved.
+    - `called_methods`: a pattern for names of methods that the language or its runtime calls without the name.
+    - `calls_by_trait`: bases of a type call only the methods of the block that names them (`impl Base for Type`).
+    """
+
+    mentions: MentionStyle = "quoted"
+    has_hash_comments: bool = False
+    has_all_links: bool = False
+    has_implicit_imports: bool = False
+    maps_module_roots: bool = False
+    is_native: bool = False
+    unparsed_users: frozenset[str] = frozenset()
+    unlinked_title: str = ""
+    called_methods: str = ""
+    calls_by_trait: bool = False
