@@ -17,7 +17,10 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `has_hash_comments`: `#` begins a comment. Otherwise, `//`, `/*` and `<!--` do.
     - `has_all_links`: imports are resolved. Uses without an import are resolved too, or do not exist.
     - `has_implicit_imports`: a file can use names of other files without an import.
+    - `ignores_case`: names of functions, methods and classes are compared without case.
     - `maps_module_roots`: settings can map the beginning of a module name to any directory.
+    - `has_structural_types`: a type has each interface whose methods it has, without a declaration.
+    - `attribute_ending`: the end of the names of attribute classes, which uses may leave out.
     - `is_native`: code can be called from, and can call, every other language.
     - `unparsed_users`: languages without a grammar whose files can import or use files of this language.
     - `unlinked_title`: the displayed name, if files define names but their uses of other files are not resolved.
@@ -29,7 +32,10 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     has_hash_comments: bool = False
     has_all_links: bool = False
     has_implicit_imports: bool = False
+    ignores_case: bool = False
     maps_module_roots: bool = False
+    has_structural_types: bool = False
+    attribute_ending: str = ""
     is_native: bool = False
     unparsed_users: frozenset[str] = frozenset()
     unlinked_title: str = ""

@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.uses import NameUse
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.record import Edge
@@ -32,6 +33,7 @@ from codebatch.operations.queries.references import SearchProgress, ignore_progr
 from codebatch.plugins.worker_services import fact_services, use_services
 from codebatch.query.answers.dependencies import BatchImports
 from codebatch.query.answers.search_coverage import Evidence
+from codebatch.query.answers.spellings import Spellings
 from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.fields import JsonRecord, as_typed_record
 from codebatch.query.filters.filters import last_name, path_bytes
@@ -54,14 +56,15 @@ class SymbolUses(msgspec.Struct, frozen=True, kw_only=True):
     for those that are not exact; `outer` and `unbound` are as in UseSearch. `misplaced` stands for uses through missing
     modules with names like those of the files of the definitions. `other_chains` stands for uses of the last part of
     the name with other parts before it, if no file of the batch defines the name. `covered` is the number of
-    occurrences by path that the answer covers. `implicit` is the evidence of uses without the whole name, if there are
-    no other uses.
+    occurrences by path that the answer covers. `spellings` has the other spellings of the name. `implicit` is the
+    evidence of uses without the whole name, if there are no other uses.
     """
 
     definitions: list[JsonRecord]
     uses: list[SymbolUse]
     others: Mapping[str, int] = {}
     covered: Mapping[bytes, int] = {}
+    spellings: tuple[str, ...] = ()
     implicit: tuple[Evidence, ...] = ()
 
 
@@ -131,7 +134,14 @@ def search_uses(
     implicit = search.implicit_uses(definitions) if is_empty else ()
     uses.sort(key=lambda use: (use.path, use.use.line, use.use.column))
     covered = search.covered(("definition", "import", *(roles or ("call", "reference"))))
-    return SymbolUses(definitions=definitions, uses=uses, others=+others, covered=covered, implicit=implicit)
+    return SymbolUses(
+        definitions=definitions,
+        uses=uses,
+        others=+others,
+        covered=covered,
+        spellings=search.names[1:],
+        implicit=implicit,
+    )
 
 
 def count_renamed_uses(question: BatchQuery, name: str) -> int:
@@ -162,6 +172,7 @@ def uses_answer(
     search = NameSearch(
         name=name,
         word=searched_word(last_name_component(name)),
+        spellings=found.spellings,
         noun=noun,
         is_known=bool(found.definitions or found.uses or found.others),
         evidence=(*evidence, *found.implicit, *use_evidence(name, found.others, kind)),
@@ -192,14 +203,14 @@ def definitions_at(records: BatchRecords, name: str, definitions: Sequence[JsonR
     return chosen
 
 
-def _is_csharp(definitions: Sequence[JsonRecord]) -> bool:
-    """Return whether definitions are in C#, where `[Name]` is the attribute `NameAttribute`."""
-    return all(path_bytes(record).endswith(b".cs") for record in definitions)
-
-
 def symbol_keys(definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
     """Return the keys of the symbols that `symbol` records define."""
     return frozenset((os.fsdecode(path_bytes(record)), str(record["qualified"])) for record in definitions)
+
+
+def _language_facts(search: UseSearch, definition: JsonRecord) -> LanguageFacts:
+    """Return the facts about the language of the file that contains a definition."""
+    return fact_services().language_facts(search.resolver.language_of(os.fsdecode(path_bytes(definition))))
 
 
 class UseSearch:
@@ -209,6 +220,7 @@ class UseSearch:
     - `overridden`: methods, with their qualified names, whose uses are also uses of the methods that override them.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
     - `resolver`: the resolution of the uses in one file.
+    - `names`: the name that was searched first, then its other spellings.
     - `unbound`: the number of files that import a module with a default export late, without a name for the export.
     """
 
@@ -217,7 +229,8 @@ class UseSearch:
         self.unfollowed = self._outer_calls = self.unbound = 0
         self.question = question
         self.overridden: Mapping[SymbolKey, str] = {}
-        self._first_name = ""
+        self.names: tuple[str, ...] = ()
+        self._spellings = Spellings(question.records)
         self._external = Counter[str]()
         self._exporting: set[tuple[str, str]] = set()
         self._seen: dict[str, Counter[bytes]] = defaultdict(Counter)
@@ -238,8 +251,8 @@ class UseSearch:
         """Return the evidence that code uses one of some definitions without its whole name."""
         names = sorted({str(definition["name"]) for definition in definitions})
         joined = [evidence for name in names for evidence in find_joined_names(self._records, name)]
-        attributes = [name for name in names if name.endswith("Attribute") and _is_csharp(definitions)]
-        for short in (name.removesuffix("Attribute") for name in attributes):
+        endings = {_language_facts(self, record).attribute_ending for record in definitions} - {""}
+        for short in [name.removesuffix(ending) for ending in endings for name in names if name.endswith(ending)]:
             uses = sum(use.role in ("call", "reference") for _, use in self._uses_of_name(short))
             joined += use_evidence(short, {"short": uses} if uses else {}, "")
         return (*implicit_callers(self._records, self.resolver, definitions), *joined)
@@ -262,25 +275,28 @@ class UseSearch:
 
         `candidates` is the number of symbols with the name.
         """
-        pending = [name]
+        languages = {self.resolver.language_of(file) for file, _ in symbols}
+        spellings = (name, *self._spellings.others(name, languages))
+        self.names = self.names or spellings
+        pending = [*spellings]
         for file, qualified in symbols:
             pending += self._names_given_by(file, qualified, symbols)
-        pending = list(dict.fromkeys(pending))[:_ALIASES_MAX]
+        pending = list(dict.fromkeys(pending))[: _ALIASES_MAX + len(spellings)]
         known = set(pending)
-        languages = {self.resolver.language_of(file) for file, _ in symbols}
         while pending:
             alias = pending.pop(0)
+            is_own = alias in spellings
             for path, use in self._uses_of_name(alias):
                 if use.role != "string" and not self._is_related(path, languages):
                     continue
-                found = classify(path, use, symbols, 0 if alias != name else candidates)
+                found = classify(path, use, symbols, candidates if is_own else 0)
                 found = found or classify_through(path, use, self.overridden)
                 if found is None:
                     if use.resolved.certainty == "external":
                         self._external[os.fsdecode(path)] += 1
-                        self._outer_calls += alias == name and self._is_of_value(path, use)
+                        self._outer_calls += is_own and self._is_of_value(path, use)
                     is_open = use.resolved.certainty == "name" and not use.resolved.definitions
-                    self.unfollowed += is_open and alias == name and use.role in ("call", "reference")
+                    self.unfollowed += is_open and is_own and use.role in ("call", "reference")
                     continue
                 yield found
                 if found.certainty in ("exact", "inferred"):
@@ -292,13 +308,12 @@ class UseSearch:
     def outer(self, definitions: Sequence[JsonRecord]) -> int:
         """Return the number of calls, with the name of some methods, of values of types outside of the project.
 
-        Such a value can have the methods if their class extends or implements such a type. In Go, a type need not
-        declare this.
+        Such a value can have the methods if their class extends or implements such a type. In languages with structural
+        types, a type need not declare this.
         """
         methods = [record for record in definitions if record.get("scope")] if self._outer_calls else ()
         is_open = any(
-            self.resolver.language_of(os.fsdecode(path_bytes(method))) == "go"
-            or find_outer_bases(self._records, method)
+            _language_facts(self, method).has_structural_types or find_outer_bases(self._records, method)
             for method in methods
         )
         return self._outer_calls if is_open else 0
@@ -313,10 +328,8 @@ class UseSearch:
 
     def _is_related(self, path: bytes, languages: Collection[str]) -> bool:
         """Return whether a file is in a language that can use definitions in one of some languages."""
-        known, own = fact_services(), self.resolver.language_of(os.fsdecode(path))
-        return any(known.language_facts(language).is_native for language in (own, *languages)) or any(
-            known.language_family(language) == known.language_family(own) for language in languages
-        )
+        own = self.resolver.language_of(os.fsdecode(path))
+        return any(fact_services().call_each_other(own, language) for language in languages)
 
     def first_exact_use(self, path: bytes, name: str, symbol: SymbolKey) -> int | None:
         """Return the line of the first use in a file that certainly refers to a symbol, or None if there is none."""
@@ -360,14 +373,14 @@ class UseSearch:
                 yield SymbolUse(path, use, use.resolved.certainty, len(use.resolved.definitions))
 
     def _uses_of_name(self, name: str) -> Iterator[tuple[bytes, NameUse]]:
-        self._first_name = self._first_name or name
+        self.names = self.names or (name,)
         items = list(self._records.items_with_name(name))
         for done, (item, entry) in enumerate(items):
             self._progress(done, len(items))
             path = os.fsdecode(entry.path)
             self._items[path] = item
             for use in self.resolver.uses_in(path, name):
-                self._seen[use.role][entry.path] += name == self._first_name
+                self._seen[use.role][entry.path] += name in self.names
                 yield entry.path, use
 
     def _files_with_name(self, name: str) -> Collection[str]:

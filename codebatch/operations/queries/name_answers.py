@@ -41,7 +41,8 @@ _LENGTHS_DIFFER_MAX = 3
 class NameSearch(msgspec.Struct, frozen=True, kw_only=True):
     """The findings of a search for a name beside the rows of an answer.
 
-    - `name`: the requested name, which can be qualified. `word` is its last part. `noun` names what it can be.
+    - `name`: the requested name, which can be qualified. `word` is its last part, and `spellings` has other spellings
+      of this part. `noun` names what it can be.
     - `is_known`: the batch has a definition or a use of the name.
     - `evidence`: uses that are not in the answer. They count if the answer is empty.
     - `covered`: the number of occurrences in a file that a tree shows, by path.
@@ -52,6 +53,7 @@ class NameSearch(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     word: str
     is_known: bool
+    spellings: tuple[str, ...] = ()
     noun: str = "name"
     evidence: tuple[Evidence, ...] = ()
     covered: Mapping[bytes, int] = {}
@@ -77,7 +79,7 @@ def name_answer(
     if completeness.done != completeness.planned:
         return Answer(question=question, result=result, completeness=completeness, notes=notes)
     coverage = question.read_coverage(
-        (search.word,), is_wanted=search.is_wanted, covered=search.covered, matches=search.matches
+        (search.word, *search.spellings), is_wanted=search.is_wanted, covered=search.covered, matches=search.matches
     )
     coverage = msgspec.structs.replace(coverage, evidence=search.evidence)
     if not search.is_known and not coverage.doubt and _is_unknown(question, search):
@@ -150,9 +152,11 @@ def _answer_with_results(
     question: BatchQuery, result: T, completeness: Completeness, search: NameSearch, notes: tuple[str, ...] | None
 ) -> Answer[T]:
     records = question.records
-    candidates = [item for item in records.items_with_name(search.word) if search.is_wanted(item[1].path)]
+    words = (search.word, *search.spellings)
+    found_items = dict(item for word in words for item in records.items_with_name(word))
+    candidates = [item for item in sorted(found_items.items()) if search.is_wanted(item[1].path)]
     unparsed = find_unparsed_files(records, candidates)
-    found = search_unparsed_files(records, WordFinder((search.word,)), unparsed, search.covered).doubtful
+    found = search_unparsed_files(records, WordFinder(words), unparsed, search.covered).doubtful
     if found:
         completeness = completeness.with_doubt(unsearched_text(search.word, found))
     return Answer(question=question, result=result, completeness=completeness, notes=notes, not_searched=tuple(found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -13,6 +13,7 @@ from codebatch.model.text.words import WordFinder, searched_word
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
 from codebatch.plugins.worker_services import name_services
+from codebatch.query.answers.spellings import Spellings
 from codebatch.query.answers.unparsed_files import WordMatches
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import JsonRecord
@@ -64,6 +65,11 @@ def find_references(
     is_wanted = PathFilter(path).matches
     matches = WordMatches([], [])
     every = list(_iter_references(question, name, is_wanted, matches, progress))
+    spellings = _other_spellings(question.records, name, every)
+    for other in spellings:
+        every += _iter_references(question, other, is_wanted, matches, progress)
+    if spellings:
+        every.sort(key=lambda row: (path_bytes(row), row["line"], row["column"]))
     rows = [row for row in every if row["role"] in (roles or _DEFAULT_ROLES)]
     others = Counter(
         str(row["role"])
@@ -77,6 +83,7 @@ def find_references(
     search = NameSearch(
         name=name,
         word=searched_word(name),
+        spellings=spellings,
         is_known=bool(every),
         evidence=tuple(use_evidence(name, +others, " or ".join(roles) or "reference")),
         covered=Counter(path_bytes(row) for row in every if row["role"] != "string"),
@@ -86,6 +93,14 @@ def find_references(
     files = question.batch.about.items
     completeness = Completeness(planned=files, done=files, lost=len(matches.missing))
     return name_answer(question, rows, completeness, search, is_empty=is_empty)
+
+
+def _other_spellings(records: BatchRecords, name: str, rows: Sequence[JsonRecord]) -> tuple[str, ...]:
+    """Return the other spellings of a name, by the languages of the files that define it."""
+    defining = {path_bytes(row) for row in rows if row["role"] == "definition"}
+    items = records.find_items(sorted(defining)).values() if "parse" in records.task_names else ()
+    found = [record for item in items for record in records.item_records("parse", item) or ()]
+    return Spellings(records).others(name, {str(record["lang"]) for record in found if record["kind"] == "file"})
 
 
 def _iter_references(

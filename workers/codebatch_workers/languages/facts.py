@@ -30,6 +30,12 @@ def language_facts(language: str) -> LanguageFacts:
     return next((facts for facts, names in _WITHOUT_FOLDER.items() if language in names.split()), LanguageFacts())
 
 
+def call_each_other(language: str, other: str) -> bool:
+    """Return whether code in two languages can call each other by name."""
+    is_native = language_facts(language).is_native or language_facts(other).is_native
+    return is_native or language_family(language) == language_family(other)
+
+
 def language_family(language: str) -> str:
     """Return the family of a language. A language without a folder is its own family."""
     return family_of(language) or language

@@ -10,7 +10,7 @@ FACTS = {
     "hcl": _PLAIN_WITH_HASHES,
     "json": _PLAIN,
     "jsonc": _PLAIN,
-    "sql": LanguageFacts(is_native=True, unlinked_title="SQL"),
+    "sql": LanguageFacts(ignores_case=True, is_native=True, unlinked_title="SQL"),
     "toml": _PLAIN_WITH_HASHES,
     "yaml": _PLAIN_WITH_HASHES,
 }

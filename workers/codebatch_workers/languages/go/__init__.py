@@ -8,6 +8,7 @@ FACTS = {
     "go": LanguageFacts(
         has_all_links=True,
         has_implicit_imports=True,
+        has_structural_types=True,
         is_native=True,
         called_methods=r"String|Error|ServeHTTP|RoundTrip|(?:Unm|M)arshal\w+|Len|Less|Swap|Read|Write|Close|Scan|Value"
         "|Format|Unwrap|Is|As",

@@ -7,7 +7,7 @@ members are at most `inferred`. Members of a class that is named (`Price::of()`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from tree_sitter import Node
@@ -179,11 +179,11 @@ class _PhpUse:
         self, owner: FileSymbol, name: str, kinds: frozenset[str], steps: int
     ) -> tuple[_PhpFound | None, bool]:
         """Return the member of a class, of its traits or its bases, and whether an unknown class could have it."""
-        own = [
-            symbol
-            for symbol in owner.facts.symbols_named(f"{owner.symbol.qualified}.{name}")
-            if symbol.symbol_type in kinds
-        ]
+        qualified = f"{owner.symbol.qualified}.{name}"
+        named = (
+            owner.facts.symbols_named(qualified) if kinds is not _METHODS else _methods_named(owner.facts, qualified)
+        )
+        own = [symbol for symbol in named if symbol.symbol_type in kinds]
         if own:
             return _PhpFound("exact", tuple(FileSymbol(owner.facts, symbol) for symbol in own)), False
         traits, is_open = traits_of(owner)
@@ -340,6 +340,13 @@ def _outermost(facts: SourceFacts, name: str, kinds: frozenset[str]) -> list[Fil
         for symbol in symbols
         if symbol.symbol_type in kinds and not symbol.scope
     ]
+
+
+def _methods_named(facts: SourceFacts, qualified: str) -> Iterator[Symbol]:
+    """Yield the members of a file that have a qualified name, which is compared without case."""
+    for known, symbols in facts.symbols.items():
+        if known.lower() == qualified.lower():
+            yield from symbols
 
 
 def _text(facts: SourceFacts, node: Node) -> str:
