@@ -22,7 +22,7 @@ from codebatch.index.generations import ContentTable, WordLayer, WordSegment, is
 from codebatch.index.word_ranges import NewSegment, build_segments, decode_piece, divide_contents, piece_name
 from codebatch.index.word_reader import NOT_INDEXED, SegmentReader, encode_place
 from codebatch.index.word_segments import CONTENTS_MAX
-from codebatch.index.words import add_content_words, content_key, is_notebook, without_numbers
+from codebatch.index.words import add_content_words, content_key, without_numbers
 from codebatch.model.entry import Entry
 from codebatch.model.plan import plan_items
 from codebatch.store import layout
@@ -87,7 +87,7 @@ def iter_item_words(store: StoreDir, batch: BatchDir) -> Iterator[tuple[int, set
         with contextlib.suppress(ObjectMissing):
             words: set[bytes] = set()
             data = objects.read(entry.object, entry.size)
-            add_content_words(words, data, in_notebook=is_notebook(entry.path))
+            add_content_words(words, data, entry.path)
             yield item, {*without_numbers(words)}
 
 

@@ -24,7 +24,6 @@ from codebatch.index.words import (
     INDEXED_BYTES_MAX,
     add_content_words,
     content_key,
-    is_notebook,
 )
 from codebatch.model.entry import Entry
 from codebatch.store.objects.object_store import ObjectStore
@@ -116,7 +115,7 @@ def _read_slot(readable: Iterator[tuple[Entry, bytes]], group: int) -> tuple[lis
     words: set[bytes] = set()
     for entry, data in islice(readable, group):
         keys.append(content_key(entry))
-        add_content_words(words, data, in_notebook=is_notebook(entry.path))
+        add_content_words(words, data, entry.path)
     return (keys, words) if keys else None
 
 

@@ -3,7 +3,8 @@
 A word is a maximal run of ASCII letters, digits and `_` that does not begin with a digit. Every other byte separates
 words. So a name that occurs in a text, not directly next to such a character, has only words that the text has too.
 This holds for every encoding in which ASCII characters are single bytes. Other encodings, and the escapes of JSON in
-notebooks, are decoded, and the words of the decoded text are added.
+notebooks, are decoded, and the words of the decoded text are added. In files of languages that compare names without
+case, each word is also added in lower case.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from codebatch.model.entry import Entry
 
-WORDS_VERSION = 1
+WORDS_VERSION = 2
 """The version of the words and of their encoding. Word segments of other versions are not used."""
 
 INDEXED_BYTES_MAX = 16 << 20
@@ -33,6 +34,7 @@ _BINARY_TEST_BYTES = 8192
 _PIECE_BYTES = 1 << 20
 _COOKIE_BYTES_MAX = 1024
 _NOTEBOOK_ENDING = b".ipynb"
+_ENDINGS_WITHOUT_CASE = (b".php", b".phtml", b".sql")
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _SEPARATOR = b" "
 _WORD_CHARACTERS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
@@ -45,24 +47,37 @@ _JSON_ESCAPE = re.compile(rb"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
 
 
 def content_key(entry: Entry) -> bytes:
-    """Return the key of the content of a file: half of its digest.
+    """Return the key of the content of a file: the first half of its digest.
 
-    The content of a notebook has more words than an equal content of another file, so its key is the other half.
+    Some files have more words than an equal content of another file. The key is the second half in a notebook, and the
+    middle in a file with words in lower case.
     """
     digest = bytes.fromhex(entry.object)
-    return digest[CONTENT_KEY_BYTES:] if is_notebook(entry.path) else digest[:CONTENT_KEY_BYTES]
+    start = CONTENT_KEY_BYTES // 2 if has_lower_words(entry.path) else 0
+    start = CONTENT_KEY_BYTES if entry.path.endswith(_NOTEBOOK_ENDING) else start
+    return digest[start : start + CONTENT_KEY_BYTES]
 
 
-def is_notebook(path: bytes) -> bool:
-    """Return whether the file at a path may be a Jupyter notebook."""
-    return path.endswith(_NOTEBOOK_ENDING)
+def has_lower_words(path: bytes) -> bool:
+    """Return whether the words of the file at a path are also added in lower case."""
+    return path.endswith(_ENDINGS_WITHOUT_CASE)
 
 
-def add_content_words(words: set[bytes], content: bytes, *, in_notebook: bool) -> None:
-    """Add the words of a content to `words`: of its bytes, and of each text that the bytes may stand for.
+def add_content_words(words: set[bytes], content: bytes, path: bytes) -> None:
+    """Add the words of the content of a file to `words`: of its bytes, and of each text that the bytes may stand for.
 
     Numbers are added too. `without_numbers` removes them.
     """
+    if has_lower_words(path):
+        own: set[bytes] = set()
+        _add_words(own, content, in_notebook=False)
+        words |= own
+        words.update(word.lower() for word in own)
+    else:
+        _add_words(words, content, in_notebook=path.endswith(_NOTEBOOK_ENDING))
+
+
+def _add_words(words: set[bytes], content: bytes, *, in_notebook: bool) -> None:
     if content.find(b"\0", 0, _BINARY_TEST_BYTES) >= 0 and not content.startswith(_WIDE_MARKS):
         words.update(_BINARY_WORDS.findall(content))
         words |= {BINARY_WORD, NON_ASCII_WORD}

@@ -233,7 +233,7 @@ def test_index_without_words_of_the_current_version_is_not_current(
     tree = _make_tree(5)
     batch = _make(store, 0, tree)
     assert is_indexed(store, batch.id)
-    monkeypatch.setattr("codebatch.index.generations.WORDS_VERSION", 2)
+    monkeypatch.setattr("codebatch.index.generations.WORDS_VERSION", 3)
     assert not is_indexed(store, batch.id)
     assert _find(store, batch, "own3") == sorted(tree)
     with pytest.raises(StoreCorrupt, match="lacks words"):

@@ -28,9 +28,9 @@ _NAMES = st.text(_CHARACTERS, min_size=1, max_size=6)
 _TEXTS = st.text(_CHARACTERS, max_size=30)
 
 
-def _words(content: bytes, *, in_notebook: bool = False) -> set[bytes]:
+def _words(content: bytes, path: bytes = b"a.txt") -> set[bytes]:
     words: set[bytes] = set()
-    add_content_words(words, content, in_notebook=in_notebook)
+    add_content_words(words, content, path)
     return {*without_numbers(words)}
 
 
@@ -66,7 +66,11 @@ def test_words_of_contents(content: bytes, words: set[bytes]) -> None:
 def test_words_of_a_notebook_are_those_of_its_unescaped_text() -> None:
     content = rb'"x\tfoo\u00e9b\u0041"'
     assert _words(content) == {b"x", b"tfoo", b"u00e9b", b"u0041"}
-    assert _words(content, in_notebook=True) == _words(content) | {b"foo", b"bA", NON_ASCII_WORD}
+    assert _words(content, path=b"a.ipynb") == _words(content) | {b"foo", b"bA", NON_ASCII_WORD}
+
+
+def test_words_without_case_are_added_in_lower_case() -> None:
+    assert _words(b"getThing X", path=b"a.php") == {b"getThing", b"getthing", b"X", b"x"}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_any_bytes_have_the_words_of_every_name_in_them(content: bytes, start: i
 def test_notebooks_have_the_words_of_names_in_their_strings(before: str, name: str, after: str, is_ascii: bool) -> None:
     content = json.dumps([before + name + after], ensure_ascii=is_ascii).encode()
     if _contains((before + name + after).encode(), name):
-        assert _is_found(_words(content, in_notebook=True), name)
+        assert _is_found(_words(content, path=b"a.ipynb"), name)
 
 
 def test_a_name_after_an_escape_is_found_in_a_notebook() -> None:
@@ -123,7 +127,7 @@ def test_a_name_after_an_escape_is_found_in_a_notebook() -> None:
     content = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}).encode()
     assert [row["role"] for row in references_in("foo", b"a.ipynb", content, {})] == ["call"]
     assert not _is_found(_words(content), "foo")
-    assert _is_found(_words(content, in_notebook=True), "foo")
+    assert _is_found(_words(content, path=b"a.ipynb"), "foo")
 
 
 def test_words_are_not_cut_where_a_large_text_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +139,9 @@ def test_words_are_not_cut_where_a_large_text_is_divided(monkeypatch: pytest.Mon
         assert _words(text) == words
 
 
-def test_equal_contents_have_one_key_except_in_notebooks() -> None:
+def test_equal_contents_have_one_key_if_their_words_are_the_same() -> None:
     def key(path: bytes, content: bytes) -> bytes:
         return content_key(Entry(path, "file", False, len(content), digest_bytes(content)))
 
     assert key(b"a.py", b"x") == key(b"b.json", b"x")
-    assert len({key(b"a.py", b"x"), key(b"a.py", b"y"), key(b"a.ipynb", b"x"), key(b"a.ipynb", b"y")}) == 4
+    assert len({key(b"a.py", b"x"), key(b"a.py", b"y"), key(b"a.ipynb", b"x"), key(b"a.php", b"x")}) == 4

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
 from collections.abc import Collection
 from functools import cached_property
 
 from codebatch.errors import ObjectMissing
-from codebatch.index.words import add_content_words
+from codebatch.index.words import has_lower_words
+from codebatch.model.entry import Entry
 from codebatch.plugins.worker_services import fact_services
 from codebatch.query.sources.records import BatchRecords
 
 
 class Spellings:
-    """The words of all files in languages that compare names without case. The files are read on first use."""
+    """The search for spellings of names in the files of a batch."""
 
     def __init__(self, records: BatchRecords) -> None:
         self._records = records
@@ -22,21 +23,25 @@ class Spellings:
         """Return the other spellings of a name that is defined in some languages, sorted. Raises StoreCorrupt."""
         if not any(fact_services().language_facts(language).ignores_case for language in languages):
             return ()
-        return tuple(sorted(self._words[name.lower()] - {name}))
+        indexed = {entry.path: entry for _, entry in self._records.items_with_name(name.lower())}
+        searched = [entry for path, entry in indexed.items() if path in self._paths_without_case]
+        searched += [entry for entry in self._unindexed if entry.path not in indexed]
+        spelled = re.compile(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(name.encode()), re.IGNORECASE)
+        found = set[bytes]()
+        for entry in searched:
+            try:
+                found.update(spelled.findall(self._records.read_object(entry)))
+            except ObjectMissing:
+                continue  # The search for each spelling notes that the content is missing.
+        return tuple(sorted({text.decode() for text in found} - {name}))
 
     @cached_property
-    def _words(self) -> defaultdict[str, set[str]]:
-        language_facts = fact_services().language_facts
-        paths = {file.path_bytes for file in self._records.files if language_facts(file.lang).ignores_case}
-        words = set[bytes]()
-        for entry in self._records.items:
-            if entry.path in paths:
-                try:
-                    add_content_words(words, self._records.read_object(entry), in_notebook=False)
-                except ObjectMissing:
-                    continue  # The search for each spelling notes that the content is missing.
-        by_lower = defaultdict[str, set[str]](set)
-        for word in words:
-            text = word.decode("latin-1")
-            by_lower[text.lower()].add(text)
-        return by_lower
+    def _paths_without_case(self) -> frozenset[bytes]:
+        facts = fact_services().language_facts
+        return frozenset(file.path_bytes for file in self._records.files if facts(file.lang).ignores_case)
+
+    @cached_property
+    def _unindexed(self) -> list[Entry]:
+        """The files whose words the index does not have in lower case."""
+        paths = {path for path in self._paths_without_case if not has_lower_words(path)}
+        return [entry for entry in self._records.items if entry.path in paths] if paths else []
