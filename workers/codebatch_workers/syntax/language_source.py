@@ -44,8 +44,8 @@ class LanguageSource(LanguagePart, frozen=True, kw_only=True):
     - `unseen_errors`: yields the syntax errors that the grammar does not report, given the root and the text.
     - `template_marks`: the marks of templates, or None if syntax errors do not show that a file is a template.
     - `allows_template_marks`: marks of templates are valid text, so that they cause no errors.
-    - `parameter_nodes`: the types of nodes that are parameters if they are in the field `parameters` of a function. If
-      there are none, the query captures parameters.
+    - `parameter_nodes`: the types, separated by blanks, of nodes that are parameters if they are in the field
+      `parameters` of a function. If there are none, the query captures parameters.
     - `has_nested_parameters`: the default of a parameter can be a function, and the query also captures parameters.
     - `extend_captures`: returns the captures of the query, with those changed that depend on outer nodes or the text.
     """
@@ -61,7 +61,7 @@ class LanguageSource(LanguagePart, frozen=True, kw_only=True):
     unseen_errors: Callable[[Node, bytes], Iterator[UnseenError]] | None = None
     template_marks: TemplateMarks | None = None
     allows_template_marks: bool = False
-    parameter_nodes: frozenset[str] = frozenset()
+    parameter_nodes: str = ""
     has_nested_parameters: bool = False
     extend_captures: Callable[[dict[str, list[Node]], bytes], Mapping[str, list[Node]]] | None = None
 

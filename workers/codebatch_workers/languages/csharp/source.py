@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for
 from codebatch_workers.syntax.language_source import LanguageSource
@@ -17,7 +17,7 @@ _BRACE_OR_TEXT = re.compile(
 )
 
 
-def blank_extension_blocks(utf8: bytes) -> bytes:
+def _blank_extension_blocks(utf8: bytes) -> bytes:
     """Replace `extension(T x) {` and its closing brace by blanks. Its members then belong to the enclosing class."""
     if b"extension" not in utf8:
         return utf8
@@ -35,19 +35,14 @@ def blank_extension_blocks(utf8: bytes) -> bytes:
 def _block_end(utf8: bytes, start: int) -> int:
     """Return the offset of the brace that closes a block, or -1. `start` is the offset after its opening brace."""
     depth = 1
-    for brace in _iter_braces(utf8, start):
-        depth += 1 if utf8[brace] == ord("{") else -1
-        if depth == 0:
-            return brace
+    for match in _BRACE_OR_TEXT.finditer(utf8, start):
+        if match[0] in (b"{", b"}"):
+            depth += 1 if match[0] == b"{" else -1
+            if depth == 0:
+                return match.start()
     return -1
 
 
-def _iter_braces(utf8: bytes, start: int) -> Iterator[int]:
-    for match in _BRACE_OR_TEXT.finditer(utf8, start):
-        if match[0] in (b"{", b"}"):
-            yield match.start()
-
-
 SOURCE: Mapping[str, LanguageSource] = {
-    "csharp": LanguageSource(repair=blank_extension_blocks, parameter_nodes=frozenset({"parameter"})),
+    "csharp": LanguageSource(repair=_blank_extension_blocks, parameter_nodes="parameter"),
 }

@@ -8,7 +8,7 @@ from codebatch_workers.syntax.language_source import LanguageSource, TemplateMar
 
 _TYPESCRIPT = LanguageSource(
     template_marks=TemplateMarks(),
-    parameter_nodes=frozenset({"optional_parameter", "required_parameter"}),
+    parameter_nodes="optional_parameter required_parameter",
     has_nested_parameters=True,
 )
 
@@ -17,9 +17,7 @@ SOURCE: Mapping[str, LanguageSource] = {
         has_minifiers=True,
         has_dense_lines=True,
         template_marks=TemplateMarks(),
-        parameter_nodes=frozenset(
-            {"array_pattern", "assignment_pattern", "identifier", "object_pattern", "rest_pattern"}
-        ),
+        parameter_nodes="array_pattern assignment_pattern identifier object_pattern rest_pattern",
         has_nested_parameters=True,
     ),
     "tsx": _TYPESCRIPT,

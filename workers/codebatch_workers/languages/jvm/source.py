@@ -48,7 +48,7 @@ def _extend_kotlin_captures(captures: dict[str, list[Node]], utf8: bytes) -> dic
 SOURCE: Mapping[str, LanguageSource] = {
     "java": LanguageSource(
         template_marks=TemplateMarks(are_names=True, others=_JAVA_MARKS),
-        parameter_nodes=frozenset({"formal_parameter", "spread_parameter"}),
+        parameter_nodes="formal_parameter spread_parameter",
     ),
     "kotlin": LanguageSource(repair=_blank_final_quotes, extend_captures=_extend_kotlin_captures),
 }

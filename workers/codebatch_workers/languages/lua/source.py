@@ -7,5 +7,5 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_source import LanguageSource
 
 SOURCE: Mapping[str, LanguageSource] = {
-    "lua": LanguageSource(parameter_nodes=frozenset({"identifier", "vararg_expression"})),
+    "lua": LanguageSource(parameter_nodes="identifier vararg_expression"),
 }

@@ -9,6 +9,6 @@ from codebatch_workers.syntax.language_source import LanguageSource, TemplateMar
 SOURCE: Mapping[str, LanguageSource] = {
     "php": LanguageSource(
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes=frozenset({"property_promotion_parameter", "simple_parameter", "variadic_parameter"}),
+        parameter_nodes="property_promotion_parameter simple_parameter variadic_parameter",
     ),
 }

@@ -12,15 +12,7 @@ SOURCE: Mapping[str, LanguageSource] = {
         declares_encoding=True,
         repair_parsed=replace_type_calls,
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes=frozenset(
-            {
-                "default_parameter",
-                "dictionary_splat_pattern",
-                "identifier",
-                "list_splat_pattern",
-                "typed_default_parameter",
-                "typed_parameter",
-            }
-        ),
+        parameter_nodes="default_parameter dictionary_splat_pattern identifier list_splat_pattern "
+        "typed_default_parameter typed_parameter",
     ),
 }

@@ -21,16 +21,7 @@ SOURCE: Mapping[str, LanguageSource] = {
         repair=blank_inner_heredocs,
         unseen_errors=_find_unmatched_ends,
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes=frozenset(
-            {
-                "block_parameter",
-                "destructured_parameter",
-                "hash_splat_parameter",
-                "identifier",
-                "keyword_parameter",
-                "optional_parameter",
-                "splat_parameter",
-            }
-        ),
+        parameter_nodes="block_parameter destructured_parameter hash_splat_parameter identifier keyword_parameter "
+        "optional_parameter splat_parameter",
     ),
 }

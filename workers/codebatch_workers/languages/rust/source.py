@@ -9,6 +9,6 @@ from codebatch_workers.syntax.language_source import LanguageSource, TemplateMar
 SOURCE: Mapping[str, LanguageSource] = {
     "rust": LanguageSource(
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes=frozenset({"parameter", "self_parameter"}),
+        parameter_nodes="parameter self_parameter",
     ),
 }

@@ -20,13 +20,14 @@ def extended_captures(captures: dict[str, list[Node]], utf8: bytes, source: Lang
     if source.extend_captures is not None:
         return source.extend_captures(captures, utf8)
     functions = captures.get("function")
-    if not source.parameter_nodes or functions is None:
+    types = source.parameter_nodes.split()
+    if not types or functions is None:
         return captures
     parameters = captures.get("parameter", [])
     for function in functions:
         declared = function.child_by_field_name("parameters")
         if declared is not None:
-            parameters += [node for node in declared.named_children if node.type in source.parameter_nodes]
+            parameters += [node for node in declared.named_children if node.type in types]
     if source.has_nested_parameters:
         parameters.sort(key=_start_byte)
     return {**captures, "parameter": parameters} if parameters else captures
