@@ -36,8 +36,8 @@ class LanguageSource(LanguagePart, frozen=True, kw_only=True):
     """The text of a language, its conversion to a tree, and the captures of its query.
 
     - `declares_encoding`: a comment in one of the first two lines can declare the encoding of the file (PEP 263).
-    - `has_minifiers`: programs remove the line ends of code.
-    - `has_dense_lines`: these programs can also leave long lines, with hardly any white space.
+    - `has_minifiers`: minifiers write code in very long lines.
+    - `has_dense_lines`: some minifiers break lines after about 500 bytes, but leave hardly any white space.
     - `overruns_scanner`: returns whether a text exceeds limits of the grammar's scanner.
     - `repair`: returns a text of the same length, with other text for what the grammar misreads without an error.
     - `repair_parsed`: like `repair`, but needs the tree of the text.

@@ -174,7 +174,6 @@ class SourceFile:
         size, lines = len(self.utf8), self.line_count
         if size > _MINIFIED_LINE_BYTES_MIN * lines:
             return True
-        # Some minifiers break lines after about 500 bytes, but their output has hardly any white space.
         if not self.language_source.has_dense_lines or size <= _DENSE_LINE_BYTES_MIN * lines:
             return False
         return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.broken_trees import iter_broken_nodes
 from codebatch_workers.syntax.language.languages import TEMPLATE_LANGUAGES
-from codebatch_workers.syntax.language_source import TemplateMarks
 from codebatch_workers.syntax.source import SourceFile
 
 # Marks of Jinja, Django, Twig, Handlebars, Mustache, Liquid, Go, ERB and EJS, and named placeholders.
@@ -57,7 +56,8 @@ def _has_marks(utf8: bytes) -> bool:
 
 def _is_broken_by_marks(file: SourceFile) -> bool:
     """Return whether a file with errors has the name of a template, or has marks on the lines with its errors."""
-    marks = file.language_source.template_marks or TemplateMarks()
+    marks = file.language_source.template_marks
+    assert marks is not None
     if not marks.are_names and _TEMPLATE_FILE_NAME.fullmatch(file.path.rpartition(b"/")[2]):
         return True
     is_among_templates = _TEMPLATES_DIRECTORY.search(file.path) is not None

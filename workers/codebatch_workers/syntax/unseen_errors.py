@@ -1,7 +1,6 @@
 """Syntax errors that a grammar does not report, because it accepts more code than the language allows.
 
-There are three kinds: control characters in JSON strings, statements outside functions in Go, and unmatched `end` in
-Ruby. They are searched only if a file has no other syntax errors.
+An example is a control character in a string of JSON. They are searched only if a file has no other syntax errors.
 """
 
 from __future__ import annotations
