@@ -16,9 +16,11 @@ from codebatch_workers.syntax.language.parts import family_of
 FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())
 PARTS = {
+    "gaps": "GAPS",
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",
     "names": "USED_NAMES",
+    "source": "SOURCE",
     "symbols": "SYMBOLS",
     "syntax": "SYNTAX",
     "uses": "USES",

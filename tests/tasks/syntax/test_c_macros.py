@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codebatch_workers.languages.c.conditionals import with_first_arms
+from codebatch_workers.languages.c.macros import replace_macros
 from codebatch_workers.symbols.occurrences.references import find_references
 from codebatch_workers.symbols.outline import file_outline
-from codebatch_workers.syntax.grammar_gaps.c_macros import replace_macros
-from codebatch_workers.syntax.grammar_gaps.c_preprocessor import with_first_arms
 from codebatch_workers.tasks.analyze import file_metrics
 from tests.support.source_files import source
 

@@ -9,11 +9,14 @@ import pytest
 from tree_sitter import Parser, Tree
 
 from codebatch.model.record import Diagnostic, Edge, Symbol
-from codebatch_workers.syntax.grammar_gaps.gaps import GAPS_BY_LANGUAGE as GAPS_OF_LANGUAGES
 from codebatch_workers.syntax.grammar_gaps.gaps import apply_replacements, tree_without_gaps
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_GAPS, load_grammar
+from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language_gaps import language_gaps
+from tests.execution.test_loaded_modules import loaded_modules_after
 from tests.support.resources import cpu_time_below
 from tests.support.source_files import created, source
+
+_FAMILIES = "codebatch_workers.languages"
 
 GAPS = [
     ("a.js", "export { f as void, g as if };\n", []),
@@ -228,12 +231,15 @@ def test_error_beside_a_grammar_gap_is_reported(path: str, content: str) -> None
     ],
 )
 def test_code_similar_to_a_gap_is_not_rewritten(language: str, content: str) -> None:
-    stand_ins = [replacement for kind in GAPS_OF_LANGUAGES[language] for replacement in kind(content.encode())]
+    stand_ins = [replacement for kind in language_gaps(language).finders for replacement in kind(content.encode())]
     assert apply_replacements(content.encode(), stand_ins) == content.encode()
 
 
-def test_every_language_with_gap_support_has_gaps() -> None:
-    assert GAPS_OF_LANGUAGES.keys() == LANGUAGES_WITH_GAPS
+@pytest.mark.parametrize(("content", "loaded"), [("fn f() {}", []), ("fn f(", [f"{_FAMILIES}.rust.gaps"])])
+def test_gaps_are_loaded_only_for_a_tree_with_errors(content: str, loaded: list[str]) -> None:
+    code = f"SourceFile(b'a.rs', {content.encode()!r}, executable=False, contexts={{}}).captures"
+    names = f"{_FAMILIES}.rust.gaps {_FAMILIES}.go.gaps"
+    assert loaded_modules_after(f"from codebatch_workers.syntax.source import SourceFile; {code}", names) == loaded
 
 
 def test_number_of_parses_is_bounded() -> None:
@@ -292,5 +298,5 @@ def test_number_of_parses_is_bounded() -> None:
 def test_gap_search_takes_linear_time(content: str) -> None:
     with cpu_time_below(5):
         for language in ("typescript", "rust", "java", "go", "yaml"):
-            for kind in GAPS_OF_LANGUAGES[language]:
+            for kind in language_gaps(language).finders:
                 apply_replacements(content.encode(), kind(content.encode()))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tree_sitter import Node, Tree
+
+from codebatch_workers.syntax.language_gaps import language_gaps
 
 # Tree-sitter counts depth in 16 bits when it runs a query. Beyond this depth, queries take quadratic time. Code written
 # by hand is never so deep.
@@ -19,48 +20,28 @@ _BYTES_PER_PROBE = QUERY_DEPTH_MAX - _PROBED_DEPTH_MAX
 _ERROR_TOKENS_MAX = 10_000
 
 
-# In these nodes, Rust allows any tokens with balanced brackets and closed strings. The grammar supports only some of
-# these tokens.
-_MACRO_NODES = frozenset({"token_tree", "token_tree_pattern", "token_repetition", "token_repetition_pattern"})
-_MACRO_TOKENS = re.compile(rb"[\w\s$~@#?!.,;:=+*/%^&|<>-]*\Z")
-_JAVASCRIPT_LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
-# The number of bytes to search before and after a missing `!`. Only white space can be between the `!` and its
-# neighbours.
-_LOOKAROUND_BYTES = 200
-
-
 def iter_broken_nodes(root: Node, language: str) -> Iterator[Node]:
     """Yield every error and missing node of a tree, in undefined order. Known errors of the grammar are left out.
 
     Only nodes that contain errors are visited. This takes a tenth of the time of a query.
     """
-    is_script, is_rust = language in _JAVASCRIPT_LANGUAGES, language == "rust"
+    gaps = language_gaps(language)
+    is_false_missing, macro_tokens = gaps.is_false_missing, gaps.macro_tokens
     pending = [(root, 0, False)]
     while pending:
         node, depth, is_in_macro = pending.pop()
         if node.is_missing:
-            if not (is_script and node.type == "!" and _is_end_of_operand(node, root.text or b"")):
+            if is_false_missing is None or not is_false_missing(node, root):
                 yield node
-        elif node.is_error and not (is_in_macro and _MACRO_TOKENS.match(node.text or b"")):
+        elif node.is_error and not (is_in_macro and macro_tokens and macro_tokens.match(node.text or b"")):
             yield node
         elif not node.is_error and not node.child_count and node.has_error:
             # This node consists of nothing but a missing token, which is not among its children.
             yield node
         if depth < QUERY_DEPTH_MAX and node.child_count:
-            is_in_macro = is_in_macro or (is_rust and node.type in _MACRO_NODES)
+            is_in_macro = is_in_macro or node.type in gaps.macro_nodes
             # If a token is itself an error, its `has_error` is false.
             pending += [(child, depth + 1, is_in_macro) for child in node.children if child.has_error or child.is_error]
-
-
-def _is_end_of_operand(node: Node, text: bytes) -> bool:
-    """Return whether the grammar is wrong to report a missing `!`, because the code before it is a complete operand.
-
-    For example, the grammar expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But
-    `x as y = z` is an error.
-    """
-    before = text[max(0, node.start_byte - _LOOKAROUND_BYTES) : node.start_byte].rstrip()
-    after = text[node.end_byte : node.end_byte + _LOOKAROUND_BYTES].lstrip()
-    return before.endswith((b")", b"]", b"}")) or not after.startswith(b"=")
 
 
 def exceeds_query_depth(tree: Tree, size: int) -> bool:

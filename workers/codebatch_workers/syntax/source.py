@@ -30,19 +30,15 @@ from codebatch_workers.syntax.classification.purpose import file_purpose, is_doc
 from codebatch_workers.syntax.edited_files import EditedFile, edit_file
 from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.grammar_gaps.extended_captures import extended_captures
-from codebatch_workers.syntax.grammar_gaps.python import replace_type_calls
-from codebatch_workers.syntax.grammar_gaps.repairs import repair_text
+from codebatch_workers.syntax.grammar_gaps.gaps import tree_without_gaps
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
 from codebatch_workers.syntax.language.attributes import file_attributes
 from codebatch_workers.syntax.language.encodings import DecodedText, decode_content, is_binary
-from codebatch_workers.syntax.language.languages import (
-    LANGUAGES_WITH_GAPS,
-    detect_language,
-    has_grammar,
-    load_grammar,
-)
+from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, detect_language, has_grammar, load_grammar
 from codebatch_workers.syntax.language.linguist_names import language_named
-from codebatch_workers.syntax.language.notebooks import Notebook, read_notebook
+from codebatch_workers.syntax.language.notebooks import NOTEBOOK_LANGUAGE, Notebook, read_notebook
+from codebatch_workers.syntax.language_gaps import language_gaps
+from codebatch_workers.syntax.language_source import LanguageSource, language_source
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, language_syntax
 
 HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
@@ -57,37 +53,8 @@ _DENSE_BLANKS_SHARE_MAX = 0.04
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
-_ASCII_FOR_ALL = bytes([*range(0x80), *[ord("x")] * 0x80])
 # The contexts that can change the language. The language can change any cached value.
 _LANGUAGE_FOLLOWS_FROM = frozenset({"attributes", "language"})
-
-# Lines that open very many blocks. The scanner of a grammar must store its state in 1,024 bytes. For such lines, the
-# scanners of YAML and Markdown write more, for YAML from 254 levels on (tree-sitter-yaml issue 48, tree-sitter-markdown
-# issue 243). In YAML, two levels can begin in one column.
-_DEEP_YAML = re.compile(rb"\n[ \t?:-]{120}")
-_DEEP_MARKDOWN = re.compile(rb"\n[ \t>*+\-\d.)]{240}")
-# The scanner of YAML counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
-_YAML_COUNT_MAX = 32_767
-
-
-def _is_deeply_nested(opening: re.Pattern[bytes], file: SourceFile) -> bool:
-    # A search for a line feed is ten times as fast as a search for `^`, so the patterns begin with a line feed.
-    return opening.search(b"\n" + file.utf8) is not None
-
-
-def _overruns_yaml_parser(file: SourceFile) -> bool:
-    utf8 = file.utf8
-    if len(utf8) >= _YAML_COUNT_MAX and (
-        file.line_count > _YAML_COUNT_MAX or max(map(len, utf8.split(b"\n"))) >= _YAML_COUNT_MAX
-    ):
-        return True
-    return _is_deeply_nested(_DEEP_YAML, file)
-
-
-_OVERRUN_TESTS: Mapping[str, Callable[[SourceFile], bool]] = {
-    "markdown": lambda file: _is_deeply_nested(_DEEP_MARKDOWN, file),
-    "yaml": _overruns_yaml_parser,
-}
 
 T = TypeVar("T")
 
@@ -127,7 +94,7 @@ class SourceFile:
     def language(self) -> str:
         """The language, by `.gitattributes` or detection. `text` if it is unknown, or the file is a Git LFS pointer."""
         if self.notebook is not None or is_lfs_pointer(self.content):
-            return "text" if self.notebook is None else "python"
+            return UNKNOWN_LANGUAGE if self.notebook is None else NOTEBOOK_LANGUAGE
         named = self._attributes.get("language")
         if named and not self.path.endswith(NOTEBOOK_ENDING):
             return language_named(named)
@@ -139,6 +106,11 @@ class SourceFile:
     def syntax(self) -> LanguageSyntax:
         """The syntax of the language."""
         return language_syntax(self.language)
+
+    @_cached_attribute
+    def language_source(self) -> LanguageSource:
+        """The facts about the text of the language."""
+        return language_source(self.language)
 
     @_cached_attribute
     def notebook(self) -> Notebook | None:
@@ -197,13 +169,12 @@ class SourceFile:
     def _is_minified(self) -> bool:
         if self.path.endswith(MINIFIED_ENDINGS):
             return True
-        if self.language not in ("javascript", "css") or len(self.utf8) < _MINIFIED_BYTES_MIN:
+        if not self.language_source.has_minifiers or len(self.utf8) < _MINIFIED_BYTES_MIN:
             return False
         size, lines = len(self.utf8), self.line_count
         if size > _MINIFIED_LINE_BYTES_MIN * lines:
             return True
-        # Some minifiers break lines after about 500 bytes, but their output has hardly any white space.
-        if self.language != "javascript" or size <= _DENSE_LINE_BYTES_MIN * lines:
+        if not self.language_source.has_dense_lines or size <= _DENSE_LINE_BYTES_MIN * lines:
             return False
         return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
@@ -217,13 +188,13 @@ class SourceFile:
         """Whether an installed grammar can parse the file, and its size and class permit it."""
         if not self.has_grammar or self.file_class in ("binary", "empty", "huge", "minified"):
             return False
-        return self.language not in _OVERRUN_TESTS or not self.overruns_its_grammar
+        return not self.overruns_its_grammar
 
     @_cached_attribute
     def overruns_its_grammar(self) -> bool:
         """Whether the file exceeds limits of its grammar's scanner, so that parsing would crash or fail."""
-        overruns = _OVERRUN_TESTS.get(self.language)
-        return overruns is not None and overruns(self)
+        overruns = self.language_source.overruns_scanner
+        return overruns is not None and overruns(self.utf8)
 
     @property
     def has_grammar(self) -> bool:
@@ -236,7 +207,7 @@ class SourceFile:
     def _decoded_text(self) -> DecodedText:
         if self.notebook is not None:
             return DecodedText(self.notebook.module_source, "utf-8", "")
-        return decode_content(self.content, lambda: self.language == "python")
+        return decode_content(self.content, lambda: self.language_source.declares_encoding)
 
     @property
     def encoding(self) -> str:
@@ -339,31 +310,20 @@ class SourceFile:
     def parse(self) -> Tree:
         """Return a new syntax tree. The language must have a grammar. It may be a language of prose such as Markdown.
 
-        Before parsing, LF replaces each lone CR, because some grammars end lines at CR and others do not. Code that the
-        grammar does not support is replaced by other code if this reduces the number of syntax errors (grammar_gaps).
+        Code that the grammar does not support is replaced by other code if this reduces the number of syntax errors
+        (grammar_gaps).
         """
-        utf8 = self.utf8
-        if self.language == "markdown":
-            # The Markdown scanner passes any code point to isdigit(3), which may crash (tree-sitter-markdown issue
-            # 252). Markdown syntax is ASCII, so other bytes are replaced by letters; positions stay the same.
-            utf8 = utf8.translate(_ASCII_FOR_ALL)
-        utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
-        if self.syntax.has_macros:
-            utf8 = self.parsed_text
-        else:
-            utf8 = repair_text(utf8, self.language)
+        utf8 = self.parsed_text
         parser = load_grammar(self.language).parser
         tree = parser.parse(utf8)
-        if self.language == "python":
-            replaced = replace_type_calls(utf8, tree)
+        repair = self.language_source.repair_parsed
+        if repair is not None:
+            replaced = repair(utf8, tree)
             return tree if replaced == utf8 else reparse(parser, tree, utf8, replaced)
-        if self.language in LANGUAGES_WITH_GAPS and tree.root_node.has_error:
-            # Imported late: the import compiles many patterns, but most trees have no error.
-            from codebatch_workers.syntax.grammar_gaps.gaps import tree_without_gaps
-
+        # The gaps are loaded only here, because most trees have no error.
+        if tree.root_node.has_error and language_gaps(self.language).finders:
             tree, utf8 = tree_without_gaps(utf8, self.language, tree, parser)
-        if len(utf8) == len(self.utf8) and self.language != "markdown":
-            self.__dict__["_tree_text"] = utf8
+        self.__dict__["_tree_text"] = utf8
         return tree
 
     @property
@@ -374,22 +334,13 @@ class SourceFile:
 
     @_cached_attribute
     def parsed_text(self) -> bytes:
-        """The text that the grammar of C or C++ parses. It has the length of `utf8`, but other text for macros."""
-        # Imported late: these modules compile many patterns, and only C and C++ need them.
-        from codebatch_workers.syntax.grammar_gaps.c_macro_lines import (
-            blank_class_macros,
-            blank_inner_comments,
-            blank_macro_lines,
-            blank_module_lines,
-        )
-        from codebatch_workers.syntax.grammar_gaps.c_macros import replace_macros
-        from codebatch_workers.syntax.grammar_gaps.c_preprocessor import with_first_arms
+        """The text that the grammar parses. It has the length of `utf8`, but other text for code that would be misread.
 
+        LF replaces each lone CR, because some grammars end lines at CR and others do not.
+        """
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
-        utf8 = blank_inner_comments(with_first_arms(utf8, self.language))
-        if self.language == "cpp":
-            utf8 = blank_module_lines(utf8)
-        return replace_macros(blank_macro_lines(blank_class_macros(utf8)))
+        repair = self.language_source.repair
+        return utf8 if repair is None else repair(utf8)
 
     @_cached_attribute
     def has_syntax_error(self) -> bool:
@@ -409,7 +360,7 @@ class SourceFile:
         A hopeless file has no captures. Nodes deeper than QUERY_DEPTH_MAX are not captured.
         """
         captures = {} if self.tree is None else self.query(load_grammar(self.language).query)
-        return extended_captures(captures, self.utf8, self.language)
+        return extended_captures(captures, self.utf8, self.language_source)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
         """Yield the captures of each match of a query, in undefined order. Prose such as Markdown is parsed, too."""

@@ -7,7 +7,7 @@ there are consequences. After DIAGNOSTICS_MAX errors, one more error contains th
 
 If the grammar of a language is approximate, an error in the tree does not prove an error in the file. So the file is
 reported as partially parsed, without errors. The same applies to Python that ruff can parse but tree-sitter cannot, to
-JavaScript with Flow types, to fragments that a build joins (syntax/fragments.py), and to templates
+JavaScript with Flow types, to fragments that a build joins (languages/javascript/fragments.py), and to templates
 (syntax/templates.py).
 """
 
@@ -30,14 +30,14 @@ from codebatch_workers.lint.ruff_rules import SYNTAX_CODES
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import exceeds_query_depth, iter_broken_nodes
 from codebatch_workers.syntax.findings import diagnostic
-from codebatch_workers.syntax.fragments import is_fragment
 from codebatch_workers.syntax.json_dialects import is_trailing_comma
 from codebatch_workers.syntax.json_readers import has_strict_reader, has_tolerant_reader
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PATTERNS
 from codebatch_workers.syntax.language.python_2 import is_python_2
+from codebatch_workers.syntax.language_gaps import language_gaps
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
-from codebatch_workers.syntax.templates import is_javascript_object, is_template
+from codebatch_workers.syntax.templates import is_template
 from codebatch_workers.syntax.unseen_errors import unseen_errors
 from codebatch_workers.tasks.parse_config import ParseConfig
 
@@ -164,11 +164,12 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
 
     They are the outermost errors in the tree, at most one for each broken place.
     """
-    if is_javascript_object(file) or is_fragment(file):
+    has_expected_errors = language_gaps(file.language).has_expected_errors
+    if has_expected_errors and file.tree and has_expected_errors(file.path, file.utf8, file.tree.root_node):
         return "partial", []
     if is_template(file):
-        # Browsers show template marks as text, so the rest of the HTML is still parsed.
-        return "ok" if file.language == "html" else "partial", []
+        # If the marks are valid text, the rest of the file is still parsed.
+        return "ok" if file.language_source.allows_template_marks else "partial", []
     if file.is_hopeless:
         if file.syntax.is_approximate:
             # The file may be a fragment, for example entries that another file includes.

@@ -18,47 +18,14 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Parser, Tree
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken_nodes
-from codebatch_workers.syntax.grammar_gaps.bash import BASH_GAPS
-from codebatch_workers.syntax.grammar_gaps.c import C_GAPS, CPP_GAPS
-from codebatch_workers.syntax.grammar_gaps.compiled_languages import GO_GAPS, JAVA_GAPS, RUST_GAPS, SWIFT_GAPS
-from codebatch_workers.syntax.grammar_gaps.csharp import CSHARP_GAPS
-from codebatch_workers.syntax.grammar_gaps.javascript import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
-from codebatch_workers.syntax.grammar_gaps.json_numbers import JSON_GAPS
-from codebatch_workers.syntax.grammar_gaps.kotlin import KOTLIN_GAPS
-from codebatch_workers.syntax.grammar_gaps.php import PHP_GAPS
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
-from codebatch_workers.syntax.grammar_gaps.ruby import RUBY_GAPS
-from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, Replacement
-from codebatch_workers.syntax.grammar_gaps.toml import TOML_GAPS
-from codebatch_workers.syntax.grammar_gaps.yaml import YAML_GAPS
+from codebatch_workers.syntax.language_gaps import GapFinder, Replacement, language_gaps
 from codebatch_workers.syntax.language_syntax import language_syntax
-
-GAPS_BY_LANGUAGE: Mapping[str, Sequence[GapFinder]] = {
-    "bash": BASH_GAPS,
-    "c": C_GAPS,
-    "cpp": CPP_GAPS,
-    "csharp": CSHARP_GAPS,
-    "go": GO_GAPS,
-    "java": JAVA_GAPS,
-    "javascript": JAVASCRIPT_GAPS,
-    "json": JSON_GAPS,
-    "jsonc": JSON_GAPS,
-    "kotlin": KOTLIN_GAPS,
-    "php": PHP_GAPS,
-    "ruby": RUBY_GAPS,
-    "rust": RUST_GAPS,
-    "swift": SWIFT_GAPS,
-    "toml": TOML_GAPS,
-    "tsx": TSX_GAPS,
-    "typescript": TYPESCRIPT_GAPS,
-    "yaml": YAML_GAPS,
-    "zsh": BASH_GAPS,
-}
 
 # The maximum number of bytes that are parsed again for one file. Each try parses the whole file. For a larger file,
 # there is one try.
@@ -74,7 +41,7 @@ _BYTES_AROUND_ERROR = 256
 def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
     """Return the tree with the fewest errors for a text, and the text that was parsed to get this tree.
 
-    This is the original tree, or the tree of a text with replacements. The language must be one of LANGUAGES_WITH_GAPS.
+    This is the original tree, or the tree of a text with replacements.
     """
     errors = _count_errors(tree, language)
     tries = max(1, _REPAIRED_BYTES_MAX // max(1, len(utf8)))
@@ -110,7 +77,7 @@ def _iter_choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[R
     )
     is_approximate = language_syntax(language).is_approximate
     yield from _iter_distinct(
-        _gap_choices(utf8, GAPS_BY_LANGUAGE[language], near, pieces, is_approximate=is_approximate)
+        _gap_choices(utf8, language_gaps(language).finders, near, pieces, is_approximate=is_approximate)
     )
 
 

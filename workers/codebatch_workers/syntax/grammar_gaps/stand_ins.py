@@ -5,23 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import NamedTuple
 
-
-class Replacement(NamedTuple):
-    """Bytes that replace an equal number of bytes of a text, from the offset `start`."""
-
-    start: int
-    text: bytes
-
-    def moved_by(self, by: int) -> Replacement:
-        """Return the same replacement for a text in which it begins `by` bytes later."""
-        return Replacement(self.start + by, self.text)
-
-
-# A function that yields replacements for one kind of unsupported code, at all places of a text.
-GapFinder = Callable[[bytes], Iterator[Replacement]]
-
+from codebatch_workers.syntax.language_gaps import GapFinder, Replacement
 
 _BLANK_TABLE = b" " * 10 + b"\n" + b" " * 245
 _WORD_IN_PATTERN = re.compile(rb"\\b(\(?)([a-z]+)(\)?)(?![a-z?*+{|])")

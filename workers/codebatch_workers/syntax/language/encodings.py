@@ -82,20 +82,20 @@ def is_binary(content: bytes) -> bool:
     return content.find(b"\0", 0, _BINARY_TEST_BYTES) >= 0 and not content.startswith(WIDE_MARKS)
 
 
-def decode_content(content: bytes, is_python: Callable[[], bool]) -> DecodedText:
+def decode_content(content: bytes, may_declare: Callable[[], bool]) -> DecodedText:
     """Decode a file. A byte order mark or, in Python, a cookie (PEP 263) determines the encoding.
 
-    Without either, the encoding is UTF-8. Bytes that cannot be decoded become U+FFFD. `is_python` returns whether the
-    file is Python. It is called only if the file may have a cookie.
+    Without either, the encoding is UTF-8. Bytes that cannot be decoded become U+FFFD. `may_declare` returns whether the
+    language has cookies. It is called only if the file may have one.
     """
     if content.startswith(_ALL_MARKS):
         mark, encoding = next(candidate for candidate in _BYTE_ORDER_MARKS if content.startswith(candidate[0]))
         decoded = _transcode_content(content[len(mark) :], encoding, declared=True)
-        declared = _find_cookie(content[len(mark) :], is_python) if encoding == "utf-8" else None
+        declared = _find_cookie(content[len(mark) :], may_declare) if encoding == "utf-8" else None
         if declared is not None and _normalize_cookie(declared) != "utf-8":
             return _with_problem(decoded, f"`{declared}` is declared behind a mark of UTF-8")
         return decoded
-    declared = _find_cookie(content, is_python)
+    declared = _find_cookie(content, may_declare)
     if declared is None:
         return _transcode_content(content, "utf-8", declared=False)
     known = _cookie_encoding(declared)
@@ -161,9 +161,9 @@ def _iter_utf8_pieces(content: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _find_cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
+def _find_cookie(content: bytes, may_declare: Callable[[], bool]) -> str | None:
     """Return the encoding that a Python file declares in one of its first two lines (PEP 263), or None."""
-    if b"coding" not in content[:_COOKIE_BYTES_MAX] or not is_python():
+    if b"coding" not in content[:_COOKIE_BYTES_MAX] or not may_declare():
         return None
     for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
         match = _ENCODING_COOKIE.match(line)

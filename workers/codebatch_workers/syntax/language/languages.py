@@ -338,31 +338,6 @@ _ALL_GRAMMARS = _REQUIRED_GRAMMARS | _EXTRA_GRAMMARS
 GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _REQUIRED_GRAMMARS.values()}))
 EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
 
-# Languages that have entries in GAPS (grammar_gaps/gaps.py). They are repeated here, because importing GAPS is slow.
-LANGUAGES_WITH_GAPS = frozenset(
-    {
-        "bash",
-        "c",
-        "cpp",
-        "csharp",
-        "go",
-        "java",
-        "javascript",
-        "json",
-        "jsonc",
-        "kotlin",
-        "php",
-        "ruby",
-        "rust",
-        "swift",
-        "toml",
-        "tsx",
-        "typescript",
-        "yaml",
-        "zsh",
-    }
-)
-
 # Languages of lists of patterns. Any text is a valid list.
 LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
 

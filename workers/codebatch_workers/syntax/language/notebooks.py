@@ -19,7 +19,9 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.language.languages import load_grammar
 
-_PYTHON_NAMES = frozenset({"ipython", "python", "python3"})
+NOTEBOOK_LANGUAGE = "python"
+"""The language of all notebooks that are read."""
+_PYTHON_NAMES = frozenset({"ipython", "python3", NOTEBOOK_LANGUAGE})
 _FORMAT_VERSION_MIN = 4
 # Cell magics, such as `%%time`, after which the rest of the cell is still Python.
 _PYTHON_CELL_COMMANDS = frozenset({b"capture", b"prun", b"pypy", b"python", b"python3", b"time", b"timeit"})
@@ -86,7 +88,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
             else {"cell_type": "markdown", "metadata": {}, "source": ""}
             for number in range(1, self.cell_count + 1)
         ]
-        metadata = {"language_info": {"name": "python"}}
+        metadata = {"language_info": {"name": NOTEBOOK_LANGUAGE}}
         return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}).encode()
 
 

@@ -1,5 +1,5 @@
 ; Captures of C, and of syntax that C++ shares with it. symbols/outline.py defines the capture names;
-; grammar_gaps/extended_captures.py derives further captures from @function, @typedef and @storage.
+; languages/c/captures.py derives further captures from @function, @typedef and @storage.
 
 (function_definition) @def.function @function
 (struct_specifier name: (_) body: (_)) @def.struct

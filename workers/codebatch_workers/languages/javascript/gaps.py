@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from codebatch_workers.syntax.grammar_gaps.jsx import RESERVED_WORDS, jsx_replacements
+from tree_sitter import Node
+
+from codebatch_workers.languages.javascript.fragments import is_fragment
+from codebatch_workers.languages.javascript.jsx import RESERVED_WORDS, jsx_replacements
 from codebatch_workers.syntax.grammar_gaps.stand_ins import (
-    GapFinder,
-    Replacement,
     blanks_for,
     compile_for_search,
     iter_closed,
@@ -19,6 +20,7 @@ from codebatch_workers.syntax.grammar_gaps.stand_ins import (
     padded_text,
     words_pattern,
 )
+from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps, Replacement
 
 _LITERAL_WORDS = rb"null|this|true|false"
 _TYPE_WORDS = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unknown"
@@ -104,7 +106,7 @@ _SHARED_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
-JAVASCRIPT_GAPS: tuple[GapFinder, ...] = (
+_JAVASCRIPT_GAPS: tuple[GapFinder, ...] = (
     *_SHARED_GAPS,
     # A name replaces the parentheses in `@(a[0])`.
     make_gap(rb"@(\((?:[^()\n]|\([^()\n]*\)){1,400}\))(?=\s)", lambda text: b"_" * len(text), needs=(b"@(",)),
@@ -278,7 +280,7 @@ def _code_before(utf8: bytes, end: int) -> bytes:
             return line.partition(b" //")[0].rstrip()
 
 
-TYPESCRIPT_GAPS: tuple[GapFinder, ...] = (
+_TYPESCRIPT_GAPS: tuple[GapFinder, ...] = (
     *_SHARED_GAPS,
     *make_gaps(
         name_for,
@@ -340,4 +342,31 @@ TYPESCRIPT_GAPS: tuple[GapFinder, ...] = (
     _signature_replacements,
 )
 
-TSX_GAPS: tuple[GapFinder, ...] = (*TYPESCRIPT_GAPS, jsx_replacements)
+_TSX_GAPS: tuple[GapFinder, ...] = (*_TYPESCRIPT_GAPS, jsx_replacements)
+
+# The number of bytes to search before and after a missing `!`. Only white space can be between the `!` and its
+# neighbours.
+_LOOKAROUND_BYTES = 200
+
+
+def _is_false_missing(node: Node, root: Node) -> bool:
+    """Return whether the grammar is wrong to report a missing `!`, because the code before it is a complete operand.
+
+    For example, the grammar expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But
+    `x as y = z` is an error.
+    """
+    if node.type != "!":
+        return False
+    text = root.text or b""
+    before = text[max(0, node.start_byte - _LOOKAROUND_BYTES) : node.start_byte].rstrip()
+    after = text[node.end_byte : node.end_byte + _LOOKAROUND_BYTES].lstrip()
+    return before.endswith((b")", b"]", b"}")) or not after.startswith(b"=")
+
+
+GAPS: Mapping[str, LanguageGaps] = {
+    "javascript": LanguageGaps(
+        finders=_JAVASCRIPT_GAPS, is_false_missing=_is_false_missing, has_expected_errors=is_fragment
+    ),
+    "tsx": LanguageGaps(finders=_TSX_GAPS, is_false_missing=_is_false_missing),
+    "typescript": LanguageGaps(finders=_TYPESCRIPT_GAPS, is_false_missing=_is_false_missing),
+}

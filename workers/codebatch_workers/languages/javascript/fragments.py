@@ -26,24 +26,24 @@ _OPENING_BRACKETS = {b")": b"(", b"]": b"[", b"}": b"function () {"}
 _FRAGMENT_BYTES_MAX = 100_000
 
 
-def is_fragment(file: SourceFile) -> bool:
+def is_fragment(path: bytes, utf8: bytes, root: Node) -> bool:
     """Return whether a file with errors is the first or last part of a script that a build concatenates.
 
     The name of the file must be that of such a part, and completing the unmatched brackets must remove all errors.
     """
-    if file.language != "javascript" or len(file.utf8) > _FRAGMENT_BYTES_MAX or file.tree is None:
+    if len(utf8) > _FRAGMENT_BYTES_MAX:
         return False
-    name = file.path.rpartition(b"/")[2].lower()
+    name = path.rpartition(b"/")[2].lower()
     is_beginning, is_end = _BEGINNING_FILE_NAME.fullmatch(name) is not None, _END_FILE_NAME.fullmatch(name) is not None
     if not is_beginning and not is_end:
         return False
-    opened, closed = _unmatched_brackets(file.tree.root_node)
+    opened, closed = _unmatched_brackets(root)
     if bool(opened) == bool(closed) or (opened and not is_beginning) or (closed and not is_end):
         return False
     prefix = b"".join(_OPENING_BRACKETS[bracket] for bracket in reversed(closed))
     suffix = b"".join(_CLOSING_BRACKETS[bracket] for bracket in reversed(opened))
     # The next part can begin with the value of an assignment, so `0` is added as this value.
-    return not _has_errors(file, prefix + file.utf8 + (b"\n0" if opened else b"") + suffix)
+    return not _has_errors(path, prefix + utf8 + (b"\n0" if opened else b"") + suffix)
 
 
 def _unmatched_brackets(root: Node) -> tuple[list[bytes], list[bytes]]:
@@ -68,6 +68,6 @@ def _unmatched_brackets(root: Node) -> tuple[list[bytes], list[bytes]]:
     return opened, closed
 
 
-def _has_errors(file: SourceFile, utf8: bytes) -> bool:
-    fragment_file = SourceFile(file.path, utf8, executable=False, contexts={})
-    return next(iter_broken_nodes(fragment_file.parse().root_node, file.language), None) is not None
+def _has_errors(path: bytes, utf8: bytes) -> bool:
+    file = SourceFile(path, utf8, executable=False, contexts={})
+    return next(iter_broken_nodes(file.parse().root_node, file.language), None) is not None

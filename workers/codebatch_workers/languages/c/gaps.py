@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, blanks_for, make_gap, make_gaps, padded_text
+from collections.abc import Mapping
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps, padded_text
+from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
 
 _MACRO_NAME = rb"[A-Z_][A-Z0-9_]{2,}"
 _FIELD_TYPE = rb"(?:bool|char|int|long|short|signed|unsigned|\w+_t)"
@@ -36,7 +39,7 @@ _COMMON_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"^[ \t]*(#[ \t]*embed\b[^\n]*)$", lambda text: b"0".ljust(len(text))),
 )
 
-C_GAPS: tuple[GapFinder, ...] = (
+_C_GAPS: tuple[GapFinder, ...] = (
     *_COMMON_GAPS,
     # `TAILQ_FOREACH(a, b, c) {` becomes a loop.
     make_gap(
@@ -45,7 +48,7 @@ C_GAPS: tuple[GapFinder, ...] = (
     ),
 )
 
-CPP_GAPS: tuple[GapFinder, ...] = (
+_CPP_GAPS: tuple[GapFinder, ...] = (
     *_COMMON_GAPS,
     *make_gaps(
         blanks_for,
@@ -70,3 +73,8 @@ CPP_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"\w\s*(->\s*\*)(?=\s*\w)", lambda text: b"->".ljust(len(text))),
     make_gap(rb"\w\s*(\.\s*\*)(?=\s*\w)", lambda text: b".".ljust(len(text))),
 )
+
+GAPS: Mapping[str, LanguageGaps] = {
+    "c": LanguageGaps(finders=_C_GAPS),
+    "cpp": LanguageGaps(finders=_CPP_GAPS),
+}

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import (
-    GapFinder,
-    blanks_for,
-    make_gap,
-    make_gaps,
-    name_for,
-    padded_text,
-)
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps, name_for, padded_text
+from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
 
-_EXTENSION_BLOCK = re.compile(
-    rb"^[ \t]*extension\s*(?:<[^<>;{}]*>)?\s*\([^(){};]*\)(?:[^(){};]|new\(\))*\{", re.MULTILINE
-)
-# A brace, or a comment or string, in which braces do not count.
-_BRACE_OR_TEXT = re.compile(
-    rb'//[^\n]*|/\*.*?\*/|"""+.*?"""+|\$?@"(?:[^"]|"")*"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|[{}]', re.DOTALL
-)
 _ASSIGNMENT = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
 
 # The lines of a conditional that contains no other conditional.
@@ -39,7 +26,7 @@ def _first_arm(text: bytes) -> bytes:
     return blanks_for(text[:start]) + text[start:end] + blanks_for(text[end:])
 
 
-CSHARP_GAPS: tuple[GapFinder, ...] = (
+_GAPS: tuple[GapFinder, ...] = (
     *make_gaps(
         name_for,
         rb"\b(async)(?=\s*(?:[,;)=?:.\]]|&&|\|\|))",
@@ -66,33 +53,4 @@ CSHARP_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"\b(allows\s+ref\s+struct)\b", padded_text(b"class")),
 )
 
-
-def blank_extension_blocks(utf8: bytes) -> bytes:
-    """Replace `extension(T x) {` and its closing brace by blanks. Its members then belong to the enclosing class."""
-    if b"extension" not in utf8:
-        return utf8
-    text = None
-    for match in _EXTENSION_BLOCK.finditer(utf8):
-        end = _block_end(utf8, match.end())
-        if end < 0:
-            break
-        text = text or bytearray(utf8)
-        text[match.start() : match.end()] = blanks_for(match[0])
-        text[end] = ord(" ")
-    return utf8 if text is None else bytes(text)
-
-
-def _block_end(utf8: bytes, start: int) -> int:
-    """Return the offset of the brace that closes a block, or -1. `start` is the offset after its opening brace."""
-    depth = 1
-    for brace in _iter_braces(utf8, start):
-        depth += 1 if utf8[brace] == ord("{") else -1
-        if depth == 0:
-            return brace
-    return -1
-
-
-def _iter_braces(utf8: bytes, start: int) -> Iterator[int]:
-    for match in _BRACE_OR_TEXT.finditer(utf8, start):
-        if match[0] in (b"{", b"}"):
-            yield match.start()
+GAPS: Mapping[str, LanguageGaps] = {"csharp": LanguageGaps(finders=_GAPS)}

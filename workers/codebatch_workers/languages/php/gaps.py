@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, blanks_for, make_gap, name_for
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, name_for
+from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
 
 _CAST_TYPES = rb"array|binary|bool|boolean|double|float|int|integer|object|real|string|unset"
 _TYPE_WORDS = rb"array|bool|callable|false|float|int|iterable|mixed|never|null|object|string|true|void"
@@ -20,7 +22,7 @@ def _bracketed_offset(offset: bytes) -> bytes:
     return b"[" + offset[1:-1] + b"]"
 
 
-PHP_GAPS: tuple[GapFinder, ...] = (
+_GAPS: tuple[GapFinder, ...] = (
     # A class named like a cast, between parentheses: `f(Binary::A)`.
     make_gap(rb"\b(%s)(?=\s*::)" % _CAST_TYPES, name_for, re.IGNORECASE, needs=(b"::",)),
     # A property named like a keyword, in a string: `"$a->class"`.
@@ -49,3 +51,5 @@ PHP_GAPS: tuple[GapFinder, ...] = (
     # String access in the syntax before PHP 8: `$a{0}`.
     make_gap(rb"\$\w+(\{[^{}\s;]{1,100}\})", _bracketed_offset, needs=(b"{",)),
 )
+
+GAPS: Mapping[str, LanguageGaps] = {"php": LanguageGaps(finders=_GAPS)}

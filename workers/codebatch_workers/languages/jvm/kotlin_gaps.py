@@ -5,15 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import (
-    GapFinder,
-    Replacement,
-    blanks_for,
-    make_gap,
-    make_gaps,
-    name_for,
-    padded_text,
-)
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps, name_for, padded_text
+from codebatch_workers.syntax.language_gaps import GapFinder, Replacement
 
 # A string such as `$$"…"`. An interpolation in the string begins with as many dollars as are before the quote.
 _TEXT_WITH_DOLLARS = re.compile(
@@ -26,26 +19,6 @@ _IN_PLAIN_TYPES = re.compile(rb"[\w\s:,.]*\Z")
 _DESTRUCTURED_NAMES = re.compile(rb"\(((?:\s*va[lr]\s+\w+(?:\s*=\s*\w+)?\s*,?)+)\)(?=\s*(?:=|in\b))")
 _DESTRUCTURED_PART = re.compile(rb"(va[lr])\s+\w+(\s*=\s*\w+)?")
 _ANNOTATION = rb"@[\w.]+(?:\([^()\n]*\))?"
-
-
-_QUOTES_LENGTH = len(b'"""')
-_TEXT_OR_COMMENT = re.compile(
-    rb'//[^\n]*|/\*.*?(?:\*/|\Z)|\'(?:[^\'\\\n]|\\.)*\'|"""[^"]*(?:"{1,2}(?!")[^"]*)*("{3,})|"(?:[^"\\\n]|\\.)*"',
-    re.DOTALL,
-)
-
-
-def blank_final_quotes(utf8: bytes) -> bytes:
-    """Replace quotes at the end of the content of a raw string by letters.
-
-    A raw string ends with three quotes, but more can precede them. The grammar would end the string too early.
-    """
-    text = bytearray(utf8)
-    for match in _TEXT_OR_COMMENT.finditer(utf8):
-        start, end = match.span(1)
-        if end - start > _QUOTES_LENGTH:
-            text[start : end - _QUOTES_LENGTH] = b"_" * (end - start - _QUOTES_LENGTH)
-    return bytes(text)
 
 
 def _dollar_text_replacements(utf8: bytes) -> Iterator[Replacement]:

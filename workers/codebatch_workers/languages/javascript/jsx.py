@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Replacement, name_for
+from codebatch_workers.syntax.grammar_gaps.stand_ins import name_for
+from codebatch_workers.syntax.language_gaps import Replacement
 
 RESERVED_WORDS = (
     rb"break|case|catch|class|const|continue|debugger|delete|do|else|enum|export|extends|finally|for|function|if|import"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, Replacement, blanks_for, make_gap, make_gaps
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps
+from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps, Replacement
 
 # The word in `${name%pattern}`, `${name/pattern/text}` or `${name:-word}`. Its literal parts can contain any
 # characters.
@@ -55,7 +56,7 @@ def _as_parenthesis(text: bytes) -> bytes:
     return b"(" if text == b"{" else b")"
 
 
-BASH_GAPS: tuple[GapFinder, ...] = (
+_GAPS: tuple[GapFinder, ...] = (
     # In `for arg do`, the loop is over the positional parameters. The grammar expects a separator before `do`.
     make_gap(rb"\bfor[ \t]+[A-Za-z_]\w*([ \t])(?=[ \t]*do\b)", lambda _: b";", needs=(b"for",)),
     _expansion_word_replacements,
@@ -87,3 +88,8 @@ BASH_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"[\w)](\$)(?=\))", lambda _: b"_", needs=(b"$)",)),
     _second_heredocs,
 )
+
+GAPS: Mapping[str, LanguageGaps] = {
+    "bash": LanguageGaps(finders=_GAPS),
+    "zsh": LanguageGaps(finders=_GAPS),
+}

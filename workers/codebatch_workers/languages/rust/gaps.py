@@ -1,22 +1,12 @@
-"""Valid Rust, Java, Go and Swift that the grammars do not support."""
+"""Valid Rust that the grammar does not support."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import (
-    GapFinder,
-    Replacement,
-    blanks_for,
-    iter_closed,
-    make_gap,
-    make_gaps,
-    name_for,
-    padded_text,
-)
-
-# -- Rust -------------------------------------------------------------------------------------------------------------
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, iter_closed, make_gap, make_gaps, name_for
+from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps, Replacement
 
 _BRACKET_TOKENS = rb"#\[|[()\[\]{}]|//[^\n]*"
 _TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\?\Z))" % _BRACKET_TOKENS, re.DOTALL)
@@ -82,7 +72,7 @@ def _trait_alias_replacements(utf8: bytes) -> Iterator[Replacement]:
 
 _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
 
-RUST_GAPS: tuple[GapFinder, ...] = (
+_GAPS: tuple[GapFinder, ...] = (
     # `unsafe mod a`, which is valid as the input of a macro.
     make_gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
     # In the edition of 2015, `try` is a name. Names of primitive types can also name other things.
@@ -144,75 +134,12 @@ RUST_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"(?:\bwhere|,)\s*\[?(\(\))(?=\s*[:;])", lambda _: b"__"),
 )
 
-# -- Java -------------------------------------------------------------------------------------------------------------
-
-_JAVA_ANNOTATION = rb"@[\w.]+(?:\([^()]*\))?"
-_JAVA_PATTERN = rb"[\w.]+(?:\s*\([^;{}:]*?\)(?:\s*\w+)?|\s+\w+)"
-
-JAVA_GAPS: tuple[GapFinder, ...] = (
-    make_gap(rb"(%s)\s*\.\.\." % _JAVA_ANNOTATION),
-    *make_gaps(
-        blanks_for,
-        # `case final T x`, `case @A T x`.
-        rb"\bcase\s+((?:(?:final|%s)\s+)+)" % _JAVA_ANNOTATION,
-        # `import module a.b;`
-        rb"\bimport\s+(module)(?=\s+[\w.]+\s*;)",
-        # `case P(_), Q _ ->`: all patterns after the first.
-        rb"\bcase\s+%s\s*(,\s*%s[^;{}:]*?)(?=\s*(?:->|:|\bwhen\b))" % (_JAVA_PATTERN, _JAVA_PATTERN),
-    ),
-    # `o instanceof Q.R(T t)`, `case Q.R(Q.R(T t))`: record patterns with qualified names.
-    make_gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", preceded_by=rb"\b(?:instanceof|case)\b[^;{}]*"),
-    # After other statements, `this(…)` and `super(…)` are parsed as method calls.
-    make_gap(rb"\b(this|super)(?=\s*\()", name_for),
-    make_gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
-)
-
-# -- Go ---------------------------------------------------------------------------------------------------------------
-
-# The argument of `new` can also be a value (Go 1.26).
-GO_GAPS: tuple[GapFinder, ...] = (
-    make_gap(rb"\b(new)(?=\()", name_for),
-    # A built-in function in parentheses, before a type: `(make)([]int, 0)`.
-    make_gap(rb"(\()(?:make|new)(\))(?=\()", needs=(b"(make)", b"(new)")),
-)
-
-# -- Swift ------------------------------------------------------------------------------------------------------------
-
-SWIFT_GAPS: tuple[GapFinder, ...] = (
-    *make_gaps(
-        blanks_for,
-        # Lifetimes, and modifiers of parameters and methods whose names still begin with an underscore.
-        rb"(@_?lifetime\((?:[^()\n]|\([^()\n]*\))*\))",
-        rb"\b(__owned|__shared|__consuming)(?=\s)",
-        rb"(?:->|:)\s*(sending)(?=\s+\w)",
-        rb"(@_specialize\((?:[^()\n]|\([^()\n]*\))*\))",
-        rb"\b(consume|copy)(?=[ \t]+[A-Za-z_]\w*\s*[{).,\n])",
-        rb"\b(borrowing)(?=\s+get\b)",
-        rb"\b(nonisolated\(unsafe\))(?=\s+(?:let|var)\b)",
-        # A constraint on a type alias; an enum case with empty parentheses.
-        rb"\btypealias\b[^\n{]*?\s(where\b[^\n{]*)$",
-        rb"\bcase\s+\.\w+(\(\))(?=\s*[:,])",
-        needs=(
-            b"lifetime",
-            b"__",
-            b"sending",
-            b"@_spec",
-            b"consume",
-            b"copy",
-            b"typealias",
-            b"()",
-            b"borrowing",
-            b"nonisolated(",
-        ),
-    ),
-    make_gap(rb"\b(_(?:runtime|pointerBitWidth)\(\w+\))", padded_text(b"os(A)"), needs=(b"_runtime(", b"BitWidth(")),
-    make_gap(rb"\bassociatedtype\s+\w+\s*:\s*[\w.]+\s*(,)(?=\s*\w)", lambda _: b"&", needs=(b"associatedtype",)),
-    # The two kinds of accessors of Swift 6: for reading, and for writing.
-    make_gap(rb"(?:^|[{}])[ \t]*(unsafeAddress|borrow)(?=\s*[{}]|\s+mutate\b)", padded_text(b"get")),
-    make_gap(rb"(?:^|[{}]|\bborrow)[ \t]*(unsafeMutableAddress|mutate)(?=\s*[{}])", padded_text(b"set")),
-    make_gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),
-    # The empty tuple as a value: `.success(())`.
-    make_gap(rb"[(:,]\s*(\(\))(?=\s*[,)])", lambda _: b"00"),
-    make_gap(rb"(?:^|\b(?:return|in)\b|[=:{])[ \t]*(\(\))(?=[ \t]*(?:$|//|[};)]))", lambda _: b"00"),
-    make_gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
-)
+GAPS: Mapping[str, LanguageGaps] = {
+    "rust": LanguageGaps(
+        finders=_GAPS,
+        # In these nodes, Rust allows any tokens with balanced brackets and closed strings. The grammar supports only
+        # some of these tokens.
+        macro_nodes=frozenset({"token_tree", "token_tree_pattern", "token_repetition", "token_repetition_pattern"}),
+        macro_tokens=re.compile(rb"[\w\s$~@#?!.,;:=+*/%^&|<>-]*\Z"),
+    )
+}

@@ -1,0 +1,33 @@
+"""The text of CSS, HTML and Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from codebatch_workers.syntax.language_source import LanguageSource, TemplateMarks
+
+_ASCII_FOR_ALL = bytes([*range(0x80), *[ord("x")] * 0x80])
+# Lines that open very many blocks. The scanner of a grammar must store its state in 1,024 bytes. For such lines, the
+# scanner of Markdown writes more (tree-sitter-markdown issue 243).
+_DEEP_LINE = re.compile(rb"\n[ \t>*+\-\d.)]{240}")
+
+
+def _overruns_markdown_scanner(utf8: bytes) -> bool:
+    # A search for a line feed is ten times as fast as a search for `^`.
+    return _DEEP_LINE.search(b"\n" + utf8) is not None
+
+
+def _replace_non_ascii(utf8: bytes) -> bytes:
+    """Replace all bytes that are not ASCII by letters. The syntax of Markdown is ASCII.
+
+    The scanner passes any code point to isdigit(3), which may crash (tree-sitter-markdown issue 252).
+    """
+    return utf8.translate(_ASCII_FOR_ALL)
+
+
+SOURCE: Mapping[str, LanguageSource] = {
+    "css": LanguageSource(has_minifiers=True, template_marks=TemplateMarks()),
+    "html": LanguageSource(allows_template_marks=True),
+    "markdown": LanguageSource(overruns_scanner=_overruns_markdown_scanner, repair=_replace_non_ascii),
+}
