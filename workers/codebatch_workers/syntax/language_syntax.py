@@ -16,6 +16,10 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     - `is_data`: a language of data or prose, without functions, imports or decisions.
     - `is_prose`: any text is valid. A task does not get the tree of a file unless it calls `parse`.
     - `has_macros`: a preprocessor replaces macros, which can be in places that the grammar does not expect.
+    - `queries`: the names of files `NAME.scm` in the folder `queries` of the family. Together they are the query with
+      the captures that all tasks share (symbols/outline.py). Languages can share a file.
+    - `binding_queries`: the names of files `NAME.locals.scm` in the same folder. Together they are the query for the
+      names that a file binds (bindings.py).
     """
 
     MODULE: ClassVar[str] = "syntax"
@@ -24,6 +28,8 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     is_data: bool = False
     is_prose: bool = False
     has_macros: bool = False
+    queries: tuple[str, ...] = ()
+    binding_queries: tuple[str, ...] = ()
 
 
 def language_syntax(language: str) -> LanguageSyntax:

@@ -43,6 +43,7 @@ from codebatch_workers.syntax.language.languages import (
 )
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import Notebook, read_notebook
+from codebatch_workers.syntax.language_queries import captures_query
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, language_syntax
 
 HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
@@ -408,7 +409,7 @@ class SourceFile:
 
         A hopeless file has no captures. Nodes deeper than QUERY_DEPTH_MAX are not captured.
         """
-        captures = {} if self.tree is None else self.query(load_grammar(self.language).query)
+        captures = {} if self.tree is None else self.query(captures_query(self.language))
         return extended_captures(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:

@@ -7,5 +7,9 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "csharp": LanguageSyntax(is_approximate=True),
+    "csharp": LanguageSyntax(
+        is_approximate=True,
+        queries=("csharp",),
+        binding_queries=("csharp",),
+    ),
 }

@@ -7,10 +7,28 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "hcl": LanguageSyntax(is_data=True),
-    "json": LanguageSyntax(is_data=True),
-    "jsonc": LanguageSyntax(is_data=True),
-    "sql": LanguageSyntax(is_approximate=True),
-    "toml": LanguageSyntax(is_data=True),
-    "yaml": LanguageSyntax(is_data=True),
+    "hcl": LanguageSyntax(
+        is_data=True,
+        queries=("hcl",),
+    ),
+    "json": LanguageSyntax(
+        is_data=True,
+        queries=("json",),
+    ),
+    "jsonc": LanguageSyntax(
+        is_data=True,
+        queries=("json",),
+    ),
+    "sql": LanguageSyntax(
+        is_approximate=True,
+        queries=("sql",),
+    ),
+    "toml": LanguageSyntax(
+        is_data=True,
+        queries=("toml",),
+    ),
+    "yaml": LanguageSyntax(
+        is_data=True,
+        queries=("yaml",),
+    ),
 }

@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "java": LanguageSyntax(),
-    "kotlin": LanguageSyntax(is_approximate=True),
-    "scala": LanguageSyntax(is_approximate=True),
+    "java": LanguageSyntax(
+        queries=("java",),
+        binding_queries=("java",),
+    ),
+    "kotlin": LanguageSyntax(
+        is_approximate=True,
+        queries=("kotlin",),
+        binding_queries=("kotlin",),
+    ),
+    "scala": LanguageSyntax(
+        is_approximate=True,
+        queries=("scala",),
+        binding_queries=("scala",),
+    ),
 }

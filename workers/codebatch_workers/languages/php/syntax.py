@@ -7,5 +7,8 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "php": LanguageSyntax(),
+    "php": LanguageSyntax(
+        queries=("php",),
+        binding_queries=("php",),
+    ),
 }

@@ -7,5 +7,7 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "ruby": LanguageSyntax(),
+    "ruby": LanguageSyntax(
+        queries=("ruby",),
+    ),
 }

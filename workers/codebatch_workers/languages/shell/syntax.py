@@ -7,6 +7,12 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "bash": LanguageSyntax(is_approximate=True),
-    "zsh": LanguageSyntax(is_approximate=True),
+    "bash": LanguageSyntax(
+        is_approximate=True,
+        queries=("bash",),
+    ),
+    "zsh": LanguageSyntax(
+        is_approximate=True,
+        queries=("bash",),
+    ),
 }
