@@ -30,11 +30,7 @@ from tree_sitter import Node, QueryCursor
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.language_queries import bindings_query
-from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
-
-_LANGUAGES_WITH_PATTERNS = frozenset({"javascript", "tsx", "typescript"})
-"""Languages in which the node of a definition can be a pattern with several names."""
 
 _BINDING_STATEMENTS = frozenset({"assignment", "augmented_assignment", "class_definition", "function_definition"})
 """Statements that evaluate other code before they bind a name."""
@@ -166,8 +162,7 @@ def _bind_names(file: SourceFile) -> FileBindings:
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     captures = cursor.captures(file.tree.root_node)
     scopes, places = _find_scopes(captures)
-    has_patterns = file.language in _LANGUAGES_WITH_PATTERNS
-    bound = _add_definitions(captures, file.utf8, places, has_patterns=has_patterns) if scopes else set()
+    bound = _add_definitions(captures, file, places) if scopes else set()
     return FileBindings(scopes, captures, frozenset(bound), places)
 
 
@@ -221,10 +216,9 @@ def _leave_scopes(stack: list[tuple[int, NameScope]], starts: list[int], scope_a
         scope_at_start.append(stack[-1][1])
 
 
-def _add_definitions(
-    captures: Mapping[str, Sequence[Node]], utf8: bytes, places: _ScopeOffsets, *, has_patterns: bool
-) -> set[int]:
+def _add_definitions(captures: Mapping[str, Sequence[Node]], file: SourceFile, places: _ScopeOffsets) -> set[int]:
     """Add every definition to its scope. Return the start offsets of all defined names."""
+    utf8, bound_names = file.utf8, file.syntax.bound_names
     bound: set[int] = set()
     for capture, nodes in captures.items():
         kind = capture.removeprefix("definition.")
@@ -236,7 +230,7 @@ def _add_definitions(
                 scope = scope.parent
             while kind == "var" and not (scope.is_function or scope.is_class) and scope.parent is not None:
                 scope = scope.parent
-            for start, end in pattern_names(node) if has_patterns else ((node.start_byte, node.end_byte),):
+            for start, end in bound_names(node) if bound_names else ((node.start_byte, node.end_byte),):
                 bound.add(start)
                 definition = BoundName(utf8[start:end], start, end, kind, node)
                 scope.names.setdefault(definition.name, []).append(definition)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 from codebatch_workers.syntax.language.parts import LanguagePart, language_part
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from codebatch_workers.syntax.names import NamesReader
 
 
 class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
@@ -20,6 +26,14 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
       the captures that all tasks share (symbols/outline.py). Languages can share a file.
     - `binding_queries`: the names of files `NAME.locals.scm` in the same folder. Together they are the query for the
       names that a file binds (bindings.py).
+    - `declared_names`: the reader of the names that a definition binds (names.py), or None in a language without
+      definitions.
+    - `bound_names`: the reader of the ranges of names in the node of a binding, if this node can be a pattern with
+      several names. Otherwise None: the node is the name.
+    - `reserved_words`: words that are no names. A grammar that recovers from an error can take them for names. In
+      JavaScript there are none, because any word can be the name of a member.
+    - `name_marks`: the bytes with which a quoted name, or a name after a mark such as `@`, begins. Such a name may be a
+      reserved word.
     """
 
     MODULE: ClassVar[str] = "syntax"
@@ -30,6 +44,10 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     has_macros: bool = False
     queries: tuple[str, ...] = ()
     binding_queries: tuple[str, ...] = ()
+    declared_names: NamesReader | None = None
+    bound_names: Callable[[Node], list[tuple[int, int]]] | None = None
+    reserved_words: frozenset[bytes] = frozenset()
+    name_marks: tuple[bytes, ...] = ()
 
 
 def language_syntax(language: str) -> LanguageSyntax:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.names import names_by_field
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "ruby": LanguageSyntax(
         queries=("ruby",),
+        declared_names=names_by_field,
     ),
 }
