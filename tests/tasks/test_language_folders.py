@@ -19,6 +19,7 @@ PARTS = {
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",
     "names": "USED_NAMES",
+    "patterns": "PATTERNS",
     "symbols": "SYMBOLS",
     "syntax": "SYNTAX",
     "uses": "USES",

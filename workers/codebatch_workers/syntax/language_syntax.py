@@ -30,7 +30,7 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
       definitions.
     - `bound_names`: the reader of the ranges of names in the node of a binding, if this node can be a pattern with
       several names. Otherwise None: the node is the name.
-    - `reserved_words`: words that are no names. A grammar that recovers from an error can take them for names. In
+    - `reserved_words`: words that cannot be names. A grammar that recovers from an error can take them for names. In
       JavaScript there are none, because any word can be the name of a member.
     - `name_marks`: the bytes with which a quoted name, or a name after a mark such as `@`, begins. Such a name may be a
       reserved word.
