@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from codebatch_workers.syntax.language.parts import LanguagePart, language_part
 
@@ -11,6 +12,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from codebatch_workers.syntax.names import NamesReader
+
+
+class MigrationFramework(NamedTuple):
+    """A framework for migrations.
+
+    Its migrations contain `needle`, match all of `statements`, and have a path that matches `path`.
+    """
+
+    needle: bytes
+    statements: tuple[re.Pattern[bytes], ...] = ()
+    path: re.Pattern[bytes] | None = None
 
 
 class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
@@ -34,6 +46,11 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
       JavaScript there are none, because any word can be the name of a member.
     - `name_marks`: the bytes with which a quoted name, or a name after a mark such as `@`, begins. Such a name may be a
       reserved word.
+    - `comments`: the kinds of comments (comments.py), each named by the mark that opens it, such as `#`.
+    - `embedded_languages`: the types of nodes whose text is in another language, which determines its comments.
+    - `migrations`: the frameworks whose migrations are in the language (classification/migrations.py).
+    - `is_for_browsers`: web directories contain copies of libraries in the language.
+    - `json_dialect`: the dialect of JSON that the readers of files accept: `strict`, or `tolerant` of comments.
     """
 
     MODULE: ClassVar[str] = "syntax"
@@ -48,6 +65,11 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     bound_names: Callable[[Node], list[tuple[int, int]]] | None = None
     reserved_words: frozenset[bytes] = frozenset()
     name_marks: tuple[bytes, ...] = ()
+    comments: tuple[str, ...] = ()
+    embedded_languages: Mapping[str, str] = {}
+    migrations: tuple[MigrationFramework, ...] = ()
+    is_for_browsers: bool = False
+    json_dialect: Literal["", "strict", "tolerant"] = ""
 
 
 def language_syntax(language: str) -> LanguageSyntax:

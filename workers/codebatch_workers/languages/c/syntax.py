@@ -20,6 +20,8 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         binding_queries=("c",),
         declared_names=c_names,
         reserved_words=_RESERVED_IN_C,
+        comments=("//",),
+        embedded_languages={"preproc_arg": "c"},
     ),
     "cpp": LanguageSyntax(
         is_approximate=True,
@@ -32,5 +34,7 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
             b"namespace new noexcept nullptr operator private protected public reinterpret_cast static_assert "
             b"static_cast template this throw true try typeid typename using virtual".split()
         ),
+        comments=("//",),
+        embedded_languages={"preproc_arg": "c"},
     ),
 }

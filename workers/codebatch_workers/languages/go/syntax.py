@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
 from codebatch_workers.syntax.names import DeclaredName, plain_name
 
 _METHOD_RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
@@ -33,5 +33,7 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
             b"break case chan const continue default defer else fallthrough for func go goto if import interface map "
             b"package range return select struct switch type var".split()
         ),
+        comments=("//",),
+        migrations=(MigrationFramework(b"goose.AddMigration"),),
     ),
 }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
 from codebatch_workers.syntax.names import DeclaredName, names_by_field
 
+_MIGRATIONS = (
+    MigrationFramework(b"JavaMigration", (re.compile(rb"(?:\bextends|\bimplements|:)\s*(?:Base)?JavaMigration\b"),)),
+)
 _SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "typed_pattern"})
 
 
@@ -43,6 +47,8 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
             b"package private protected public return short static super switch synchronized this throw throws "
             b"transient try void volatile while".split()
         ),
+        comments=("//",),
+        migrations=_MIGRATIONS,
     ),
     "kotlin": LanguageSyntax(
         is_approximate=True,
@@ -50,6 +56,8 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         binding_queries=("kotlin",),
         declared_names=names_by_field,
         name_marks=(b"`",),
+        comments=("//",),
+        migrations=_MIGRATIONS,
     ),
     "scala": LanguageSyntax(
         is_approximate=True,
@@ -57,5 +65,6 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         binding_queries=("scala",),
         declared_names=_scala_names,
         name_marks=(b"`",),
+        comments=("//",),
     ),
 }

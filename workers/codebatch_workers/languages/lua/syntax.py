@@ -11,5 +11,6 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
     "lua": LanguageSyntax(
         queries=("lua",),
         declared_names=declared_names,
+        comments=("--",),
     ),
 }

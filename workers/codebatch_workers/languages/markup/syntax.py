@@ -11,15 +11,20 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         is_approximate=True,
         is_data=True,
         queries=("css",),
+        comments=("//",),
+        is_for_browsers=True,
     ),
     "html": LanguageSyntax(
         is_approximate=True,
         is_data=True,
         queries=("html",),
+        comments=("<!--",),
+        embedded_languages={"raw_text": "javascript"},
     ),
     "markdown": LanguageSyntax(
         is_data=True,
         is_prose=True,
         queries=("markdown",),
+        comments=("<!--",),
     ),
 }

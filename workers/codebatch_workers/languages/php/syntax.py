@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
 from codebatch_workers.syntax.names import DeclaredName, plain_name
 
 
@@ -24,5 +25,17 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         queries=("php",),
         binding_queries=("php",),
         declared_names=_declared_names,
+        comments=("#", "//"),
+        embedded_languages={"text": "html"},
+        migrations=(
+            # Laravel, Doctrine, Phinx, Yii.
+            MigrationFramework(
+                b"Migration",
+                (
+                    re.compile(rb"\bextends\s+\\?(?:\w+\\)*\w*Migration\b"),
+                    re.compile(rb"\bfunction\s+(?:up|change|safeUp)\s*\("),
+                ),
+            ),
+        ),
     ),
 }

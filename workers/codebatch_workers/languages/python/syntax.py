@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
 from codebatch_workers.syntax.names import DeclaredName, identifier_names, names_by_field, plain_name
 
 _TARGET_NODES = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"})
@@ -33,6 +34,16 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         reserved_words=frozenset(
             b"False None True and as assert async await break class continue def del elif else except finally for from "
             b"global if import in is lambda nonlocal not or pass raise return try while with yield".split()
+        ),
+        comments=("#",),
+        migrations=(
+            # Django, South.
+            MigrationFramework(b"Migration(", (re.compile(rb"(?m)^class Migration\((?:\w+\.)*\w*Migration\b"),)),
+            # Alembic.
+            MigrationFramework(
+                b"down_revision",
+                (re.compile(rb"(?m)^revision\b[^\n=]*="), re.compile(rb"(?m)^down_revision\b[^\n=]*=")),
+            ),
         ),
     ),
 }

@@ -16,5 +16,6 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
             b"as break const continue else enum extern false fn for if impl in let loop match mod move mut pub ref "
             b"return static struct trait true type unsafe use where while".split()
         ),
+        comments=("//",),
     ),
 }

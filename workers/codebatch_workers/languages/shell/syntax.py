@@ -12,10 +12,12 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         is_approximate=True,
         queries=("bash",),
         declared_names=names_by_field,
+        comments=("#",),
     ),
     "zsh": LanguageSyntax(
         is_approximate=True,
         queries=("bash",),
         declared_names=names_by_field,
+        comments=("#",),
     ),
 }

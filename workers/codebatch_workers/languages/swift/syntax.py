@@ -26,5 +26,6 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         binding_queries=("swift",),
         declared_names=_declared_names,
         name_marks=(b"`",),
+        comments=("//",),
     ),
 }
