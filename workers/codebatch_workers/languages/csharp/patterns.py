@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codebatch_workers.syntax.patterns.language_patterns import (
-    NO_CONTEXT,
-    CodeLiteral,
-    LanguagePatterns,
-    RuleExample,
-)
+from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, CodeLiteral, LanguagePatterns, RuleExample
 from codebatch_workers.syntax.patterns.literals import find_line_break, without_brackets
 
 
@@ -35,5 +30,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         valueless_block="block",
         has_parentheses=True,
         literal=CodeLiteral("interpolated_string_expression", _find_forbidden),
-    ),
+    )
 }

@@ -26,5 +26,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
                 ),
             ),
         ),
-    ),
+    )
 }

@@ -18,24 +18,9 @@ _MIGRATION_PATH = re.compile(
 )
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "hcl": LanguageSyntax(
-        is_data=True,
-        queries=("hcl",),
-        declared_names=names_by_field,
-        comments=("#", "//"),
-    ),
-    "json": LanguageSyntax(
-        is_data=True,
-        queries=("json",),
-        comments=("//",),
-        json_dialect="strict",
-    ),
-    "jsonc": LanguageSyntax(
-        is_data=True,
-        queries=("json",),
-        comments=("//",),
-        json_dialect="tolerant",
-    ),
+    "hcl": LanguageSyntax(is_data=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
+    "json": LanguageSyntax(is_data=True, queries=("json",), comments=("//",), json_dialect="strict"),
+    "jsonc": LanguageSyntax(is_data=True, queries=("json",), comments=("//",), json_dialect="tolerant"),
     "sql": LanguageSyntax(
         is_approximate=True,
         queries=("sql",),
@@ -44,14 +29,6 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         comments=("--",),
         migrations=(MigrationFramework(b"", path=_MIGRATION_PATH),),
     ),
-    "toml": LanguageSyntax(
-        is_data=True,
-        queries=("toml",),
-        comments=("#",),
-    ),
-    "yaml": LanguageSyntax(
-        is_data=True,
-        queries=("yaml",),
-        comments=("#",),
-    ),
+    "toml": LanguageSyntax(is_data=True, queries=("toml",), comments=("#",)),
+    "yaml": LanguageSyntax(is_data=True, queries=("yaml",), comments=("#",)),
 }

@@ -57,5 +57,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         statement_expressions=frozenset({"call_expression", "unary_expression"}),
         has_parentheses=True,
         needs_parentheses=_needs_parentheses,
-    ),
+    )
 }

@@ -35,5 +35,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         ),
         comments=("//",),
         migrations=(MigrationFramework(b"goose.AddMigration"),),
-    ),
+    )
 }

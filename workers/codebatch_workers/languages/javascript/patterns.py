@@ -28,8 +28,4 @@ _JAVASCRIPT = LanguagePatterns(
 )
 _TYPESCRIPT = msgspec.structs.replace(_JAVASCRIPT, contexts=(*_JAVASCRIPT.contexts, ("type T = ", "")))
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
-    "javascript": _JAVASCRIPT,
-    "tsx": _TYPESCRIPT,
-    "typescript": _TYPESCRIPT,
-}
+PATTERNS: Mapping[str, LanguagePatterns] = {"javascript": _JAVASCRIPT, "tsx": _TYPESCRIPT, "typescript": _TYPESCRIPT}

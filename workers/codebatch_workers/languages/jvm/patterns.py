@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codebatch_workers.syntax.patterns.language_patterns import (
-    NO_CONTEXT,
-    CodeLiteral,
-    LanguagePatterns,
-    RuleExample,
-)
+from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, CodeLiteral, LanguagePatterns, RuleExample
 from codebatch_workers.syntax.patterns.literals import find_line_break
 
 PATTERNS: Mapping[str, LanguagePatterns] = {

@@ -14,5 +14,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         blocks=frozenset({"chunk", "block"}),
         expressions=frozenset({"function_definition"}),
         has_parentheses=True,
-    ),
+    )
 }

@@ -14,11 +14,11 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         blocks=frozenset({"stylesheet", "block"}),
     ),
     "html": LanguagePatterns(
-        example=RuleExample("<center>$$$</center>", "<center> is obsolete", "<center>a</center>\n", "<p>a</p>\n"),
+        example=RuleExample("<center>$$$</center>", "<center> is obsolete", "<center>a</center>\n", "<p>a</p>\n")
     ),
     "markdown": LanguagePatterns(
         example=RuleExample(
             "", "a heading of the sixth level", "###### a\n", "# a\n", query="(atx_heading (atx_h6_marker)) @report"
-        ),
+        )
     ),
 }

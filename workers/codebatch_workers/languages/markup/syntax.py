@@ -7,13 +7,7 @@ from collections.abc import Mapping
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "css": LanguageSyntax(
-        is_approximate=True,
-        is_data=True,
-        queries=("css",),
-        comments=("//",),
-        is_for_browsers=True,
-    ),
+    "css": LanguageSyntax(is_approximate=True, is_data=True, queries=("css",), comments=("//",), is_for_browsers=True),
     "html": LanguageSyntax(
         is_approximate=True,
         is_data=True,
@@ -21,10 +15,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         comments=("<!--",),
         embedded_languages={"raw_text": "javascript"},
     ),
-    "markdown": LanguageSyntax(
-        is_data=True,
-        is_prose=True,
-        queries=("markdown",),
-        comments=("<!--",),
-    ),
+    "markdown": LanguageSyntax(is_data=True, is_prose=True, queries=("markdown",), comments=("<!--",)),
 }

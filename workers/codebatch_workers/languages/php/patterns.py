@@ -29,5 +29,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         has_parentheses=True,
         grouped_operands=frozenset({"object_creation_expression"}),
         literal=CodeLiteral("encapsed_string", _find_forbidden, frozenset({"string_content"})),
-    ),
+    )
 }

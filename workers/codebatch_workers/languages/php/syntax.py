@@ -37,5 +37,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
                 ),
             ),
         ),
-    ),
+    )
 }

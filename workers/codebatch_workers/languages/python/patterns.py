@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from codebatch_workers.syntax.patterns.language_patterns import (
-    NO_CONTEXT,
-    CodeLiteral,
-    LanguagePatterns,
-    RuleExample,
-)
+from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, CodeLiteral, LanguagePatterns, RuleExample
 from codebatch_workers.syntax.patterns.literals import find_line_break, without_brackets
 from codebatch_workers.syntax.python_versions import ANY_CODE_IN_STRINGS, PYTHON_CONTEXT
 
@@ -45,5 +40,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         has_parentheses=True,
         is_checked_exactly=True,
         literal=CodeLiteral("string", _find_forbidden),
-    ),
+    )
 }

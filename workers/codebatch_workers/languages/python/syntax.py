@@ -45,5 +45,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
                 (re.compile(rb"(?m)^revision\b[^\n=]*="), re.compile(rb"(?m)^down_revision\b[^\n=]*=")),
             ),
         ),
-    ),
+    )
 }

@@ -48,5 +48,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         has_parentheses=True,
         needs_parentheses=_needs_parentheses,
         statement_start=StatementStart(re.compile(rb"\{"), _BLOCKS | {"argument_list"}),
-    ),
+    )
 }

@@ -20,5 +20,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
             ),
             MigrationFramework(b"Sequel.migration", (re.compile(rb"(?m)^Sequel\.migration\b"),)),
         ),
-    ),
+    )
 }

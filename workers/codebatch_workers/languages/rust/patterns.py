@@ -27,5 +27,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
             frozenset({"block", "expression_statement"}),
             is_statement=True,
         ),
-    ),
+    )
 }

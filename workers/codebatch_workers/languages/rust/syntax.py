@@ -17,5 +17,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
             b"return static struct trait true type unsafe use where while".split()
         ),
         comments=("//",),
-    ),
+    )
 }

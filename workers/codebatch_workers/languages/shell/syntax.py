@@ -8,16 +8,6 @@ from codebatch_workers.syntax.language_syntax import LanguageSyntax
 from codebatch_workers.syntax.names import names_by_field
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "bash": LanguageSyntax(
-        is_approximate=True,
-        queries=("bash",),
-        declared_names=names_by_field,
-        comments=("#",),
-    ),
-    "zsh": LanguageSyntax(
-        is_approximate=True,
-        queries=("bash",),
-        declared_names=names_by_field,
-        comments=("#",),
-    ),
+    "bash": LanguageSyntax(is_approximate=True, queries=("bash",), declared_names=names_by_field, comments=("#",)),
+    "zsh": LanguageSyntax(is_approximate=True, queries=("bash",), declared_names=names_by_field, comments=("#",)),
 }

@@ -14,5 +14,5 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         blocks=frozenset({"source_file", "statements", "class_body", "protocol_body"}),
         has_parentheses=True,
         literal=CodeLiteral("line_string_literal", find_line_break),
-    ),
+    )
 }

@@ -27,5 +27,5 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         declared_names=_declared_names,
         name_marks=(b"`",),
         comments=("//",),
-    ),
+    )
 }
