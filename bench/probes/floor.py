@@ -18,7 +18,8 @@ import tree_sitter
 from bench.probes.selection import Selection
 from codebatch_workers.lint.python.ruff import common_arguments
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
-from codebatch_workers.syntax.language.languages import grammar_module, load_grammar, load_language
+from codebatch_workers.syntax.language.languages import grammar_module, load_language
+from codebatch_workers.syntax.language_queries import captures_query
 
 # The wheel has only the tags that TypeScript adds to JavaScript. Its authors use both (tree-sitter.json of the
 # grammar).
@@ -36,7 +37,7 @@ def parse(root: Path, parsed: dict[str, list[str]]) -> int:
         loaded = load_language(language)
         parser = tree_sitter.Parser(loaded)
         tags = _tags(language)
-        query = tree_sitter.Query(loaded, tags) if tags else load_grammar(language).query
+        query = tree_sitter.Query(loaded, tags) if tags else captures_query(language)
         for path in paths:
             tree = parser.parse((root / path).read_bytes())
             matches += len(tree_sitter.QueryCursor(query).matches(tree.root_node))

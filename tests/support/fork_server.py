@@ -232,7 +232,7 @@ def _import_all() -> None:
     """Import all modules of commands and workers."""
     import codebatch
     import codebatch_workers
-    from codebatch_workers.syntax.language.languages import load_grammar
+    from codebatch_workers.syntax.language_queries import captures_query
     from tests.support import forked_workers  # noqa: F401
 
     for package in (codebatch, codebatch_workers):
@@ -240,7 +240,7 @@ def _import_all() -> None:
             if not module.name.startswith(("codebatch.testing", "codebatch.engines.dask", "codebatch.engines.parsl")):
                 importlib.import_module(module.name)
     for language in ("python", "javascript", "typescript"):
-        assert load_grammar(language).query is not None
+        assert captures_query(language) is not None
 
 
 if __name__ == "__main__":

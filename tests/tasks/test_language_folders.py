@@ -20,6 +20,7 @@ PARTS = {
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",
     "names": "USED_NAMES",
+    "patterns": "PATTERNS",
     "source": "SOURCE",
     "symbols": "SYMBOLS",
     "syntax": "SYNTAX",

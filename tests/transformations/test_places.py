@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from codebatch_workers.syntax.patterns.grouping import LANGUAGES_WITH_PARENTHESES
+from codebatch_workers.syntax.language.languages import every_language
+from codebatch_workers.syntax.patterns.language_patterns import language_patterns
 from codebatch_workers.syntax.patterns.places import (
     AROUND,
     BARE_LIST,
-    BLOCKS_BY_LANGUAGE,
     DECLARATION,
     NOT_ONE,
     SEVERAL,
@@ -377,8 +377,9 @@ def test_several_statements_replace_only_a_statement_in_a_block(language: str) -
 
 def test_every_language_of_patterns_with_blocks_has_a_table() -> None:
     tables = {*STATEMENTS, "tsx", "zsh", "css", "hcl", "sql", "toml", "yaml"}
-    assert BLOCKS_BY_LANGUAGE.keys() == tables
-    assert tables >= LANGUAGES_WITH_PARENTHESES
+    patterns = {language: language_patterns(language) for language in every_language()}
+    assert {language for language, known in patterns.items() if known.blocks} == tables
+    assert tables >= {language for language, known in patterns.items() if known.has_parentheses}
 
 
 class Place(NamedTuple):

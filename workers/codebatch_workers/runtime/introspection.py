@@ -25,7 +25,6 @@ from codebatch_workers.lint.explanations import (
 )
 from codebatch_workers.lint.path_settings import is_rule_on, rule_severity
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
-from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import LintSettings
 from codebatch_workers.lint.unreported import UnreportedCause, UnreportedFinding, UnreportedQuery, unreported_reason
 from codebatch_workers.runtime.changes.tree_gates import TreeGates
@@ -39,6 +38,7 @@ from codebatch_workers.syntax.language.languages import (
 from codebatch_workers.syntax.language.user_languages import resolve_language
 from codebatch_workers.syntax.language_syntax import language_syntax
 from codebatch_workers.syntax.patterns.finders import PatternError, check_language
+from codebatch_workers.syntax.patterns.language_patterns import language_patterns
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import non_ruff_rules
@@ -178,7 +178,8 @@ def example_rule(settings: Mapping[str, JsonValue], rule_id: str, language: str)
         check_language(name)
     except PatternError as error:
         raise InvalidInput(str(error), hint=error.hint) from error
-    example = rule_example(name)
+    example = language_patterns(name).example
+    assert example is not None
     search = {"pattern": example.pattern} if example.pattern else {"query": example.query}
     texts = {"message": example.message, "severity": "warning"}
     return {"id": rule_id, "language": name, **search, **texts, "bad": [example.bad], "good": [example.good]}

@@ -11,7 +11,6 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch_workers.symbols.imported_names import literal_text, node_text
-from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
 
 LANGUAGES_WITH_EXPORTS = frozenset({"javascript", "tsx", "typescript"})
@@ -76,7 +75,7 @@ def _read_exports(file: SourceFile) -> FileExports:
     exports: list[ModuleExport] = []
     for statement in file.tree.root_node.named_children:
         if statement.type == "export_statement":
-            exports.extend(_iter_exports(statement, file.utf8))
+            exports.extend(_iter_exports(statement, file))
         elif statement.type == "expression_statement":
             exports.extend(_iter_assigned(statement.named_children[0], file.utf8) if statement.named_children else ())
     return FileExports(tuple(imports), tuple(exports))
@@ -189,13 +188,14 @@ def _module_member(name: Node, utf8: bytes) -> str:
 # -- Exports -----------------------------------------------------------------------------------------------------------
 
 
-def _iter_exports(statement: Node, utf8: bytes) -> Iterator[ModuleExport]:
+def _iter_exports(statement: Node, file: SourceFile) -> Iterator[ModuleExport]:
+    utf8 = file.utf8
     source = statement.child_by_field_name("source")
     module = "" if source is None else literal_text(source, utf8)
     declaration, value = statement.child_by_field_name("declaration"), statement.child_by_field_name("value")
     marks = {child.type for child in statement.children if not child.is_named}
     if declaration is not None:
-        names = [utf8[start:end].decode("utf-8", "replace") for start, end in _declared_names(declaration)]
+        names = [utf8[start:end].decode("utf-8", "replace") for start, end in _declared_names(declaration, file)]
         if "default" in marks:
             yield ModuleExport(DEFAULT_NAME, names[0] if names else DEFAULT_NAME)
         else:
@@ -224,13 +224,15 @@ def _iter_clause_exports(clause: Node, module: str, utf8: bytes) -> Iterator[Mod
         yield (ModuleExport(exported_name, "", module, member) if module else ModuleExport(exported_name, member))
 
 
-def _declared_names(declaration: Node) -> list[tuple[int, int]]:
+def _declared_names(declaration: Node, file: SourceFile) -> list[tuple[int, int]]:
     """Return the ranges of the names that an exported declaration defines."""
     if declaration.type == "ambient_declaration":
-        return [name for inner in declaration.named_children for name in _declared_names(inner)]
+        return [name for inner in declaration.named_children for name in _declared_names(inner, file)]
     if declaration.type in ("lexical_declaration", "variable_declaration"):
         declarators = [child.child_by_field_name("name") for child in declaration.named_children]
-        return [name for declarator in declarators if declarator is not None for name in pattern_names(declarator)]
+        bound_names = file.syntax.bound_names
+        assert bound_names is not None
+        return [name for declarator in declarators if declarator is not None for name in bound_names(declarator)]
     name = declaration.child_by_field_name("name")
     if name is None and declaration.type == "import_alias":
         name = next(iter(declaration.named_children), None)

@@ -53,9 +53,6 @@ from codebatch_workers.symbols.relations import EnclosingScope, FileRelations
 from codebatch_workers.syntax.accessor_names import accessor_name
 from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
-    NAME_MARKS,
-    NAMES_BY_LANGUAGE,
-    RESERVED_WORDS,
     DeclaredName,
     is_macro_block,
     strip_generics,
@@ -118,7 +115,7 @@ class FileOutline(msgspec.Struct, frozen=True):
 
 def file_outline(file: SourceFile) -> FileOutline:
     """Return the symbols and edges of a file. Without a tree, it has none, except for macros in a huge C header."""
-    if file.language not in NAMES_BY_LANGUAGE or (file.tree is None and not _is_macro_header(file)):
+    if file.syntax.declared_names is None or (file.tree is None and not _is_macro_header(file)):
         return FileOutline([], [])
     return file.derived(_build_outline)
 
@@ -152,18 +149,19 @@ class ScopeDefinitions:
         self.utf8 = file.utf8
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
-        self.names_of = NAMES_BY_LANGUAGE[self.language]
+        assert file.syntax.declared_names is not None
+        self.names_of = file.syntax.declared_names
         # Grammars accept reserved words as names, although a reserved word never is a name. Python's grammar accepts
         # them only in trees with errors.
         is_lenient = self.language != "python" or (file.tree is not None and file.tree.root_node.has_error)
-        self.reserved = RESERVED_WORDS.get(self.language) if is_lenient else None
+        self.reserved = file.syntax.reserved_words if is_lenient else frozenset()
         self.separator = _SCOPE_SEPARATORS.get(self.language, ".")
         self.starts: list[int] = [0]
         self.scopes: list[EnclosingScope] = [EnclosingScope("", "file")]
         self.definitions: dict[int, _SymbolDefinition] = {}
         self.assigned_names: set[tuple[str, str]] = set()
         self.macros: list[MacroDefinition] = []
-        self._name_marks = NAME_MARKS.get(self.language, ())
+        self._name_marks = file.syntax.name_marks
         self._trailing_bytes = _TRAILING_BYTES if self.language == "python" else _BLANK_BYTES
         self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
@@ -201,7 +199,7 @@ class ScopeDefinitions:
             self._add_symbol(DeclaredName(node.start_byte, node.end_byte, "import", ""), "import", scope, node.end_byte)
         bodies = self._add_macros()
         if self.file.tree is not None:
-            relations.add_macro_calls(self.macros, self.reserved or frozenset())
+            relations.add_macro_calls(self.macros, self.reserved)
         return FileOutline(self._make_symbols(), relations.edge_records(bodies))
 
     # -- Scopes --------------------------------------------------------------------------------------------------------
@@ -301,8 +299,7 @@ class ScopeDefinitions:
         return self._without_reserved(names) if self.reserved else names
 
     def _without_reserved(self, names: list[DeclaredName]) -> list[DeclaredName]:
-        reserved = self.reserved or ()
-        return [name for name in names if self.utf8[name.start : name.end] not in reserved]
+        return [name for name in names if self.utf8[name.start : name.end] not in self.reserved]
 
     # -- Symbols -------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from codebatch_workers.symbols.load_time import (
 )
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
 from codebatch_workers.symbols.unmarked_calls import unmarked_calls
-from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, strip_generics
+from codebatch_workers.syntax.names import NAME_BYTES_MAX, strip_generics
 from codebatch_workers.syntax.source import SourceFile
 
 _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
@@ -131,7 +131,7 @@ class FileRelations:
         # the call before.
         simple: dict[bytes, str] = {}
         source, scope_end = "", 0
-        has_marks = b"`" in NAME_MARKS.get(self.language, ())
+        has_marks = b"`" in self.file.syntax.name_marks
         for node in self.captures.get("call", ()):
             start, end = node.start_byte, node.end_byte
             if start >= scope_end:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from codebatch.model.record import Names, Symbol
 from codebatch_workers.symbols.outline import FileOutline
-from codebatch_workers.syntax.names import NAME_BYTES_MAX, RESERVED_WORDS
+from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
 
 UsedNamesReader = Callable[[SourceFile, FileOutline], "Names | None"]
@@ -59,7 +59,7 @@ def make_record(
 
 def without_known(file: SourceFile, offsets: Mapping[bytes, int], known: Set[bytes]) -> dict[bytes, int]:
     """Leave out names whose first part is known, and reserved words."""
-    reserved = RESERVED_WORDS.get(file.language) or frozenset()
+    reserved = file.syntax.reserved_words
     return {name: offset for name, offset in offsets.items() if not _is_hidden(name, known, reserved)}
 
 

@@ -1,6 +1,6 @@
 """Name resolution: the names that a file binds, their scopes, and which of the names are used.
 
-One resolver serves all languages that have queries/*.locals.scm. The order of the captures is irrelevant:
+One resolver serves all languages that have a query `NAME.locals.scm`. The order of the captures is irrelevant:
 
     scope, scope.function    a scope of names; `var` is bound in the nearest function
     scope.class              the body of a class; functions in it do not see the names that are bound directly in it
@@ -23,37 +23,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from operator import attrgetter
 
 import msgspec
-import tree_sitter
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, QueryCursor
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.syntax.language.languages import load_grammar, query_source
-from codebatch_workers.syntax.names import pattern_names
+from codebatch_workers.syntax.language_queries import bindings_query
 from codebatch_workers.syntax.source import SourceFile
-
-# The query files of each language, without `.locals.scm`.
-_QUERY_FILES: Mapping[str, tuple[str, ...]] = {
-    "c": ("c",),
-    "csharp": ("csharp",),
-    "go": ("go",),
-    "java": ("java",),
-    "javascript": ("script", "javascript"),
-    "kotlin": ("kotlin",),
-    "php": ("php",),
-    "python": ("python",),
-    "rust": ("rust",),
-    "scala": ("scala",),
-    "swift": ("swift",),
-    "tsx": ("script", "typescript"),
-    "typescript": ("script", "typescript"),
-}
-LANGUAGES_WITH_BINDINGS = frozenset(_QUERY_FILES)
-_LANGUAGES_WITH_PATTERNS = frozenset({"javascript", "tsx", "typescript"})
-"""Languages in which the node of a definition can be a pattern with several names."""
 
 _BINDING_STATEMENTS = frozenset({"assignment", "augmented_assignment", "class_definition", "function_definition"})
 """Statements that evaluate other code before they bind a name."""
@@ -172,28 +149,20 @@ def find_used_bindings(file: SourceFile) -> FileBindings | None:
 
 def find_bindings(file: SourceFile) -> FileBindings | None:
     """Return the bindings of a file. Return None if it has no tree, or if its language has no locals query."""
-    if file.language not in LANGUAGES_WITH_BINDINGS or file.tree is None:
+    if not file.syntax.binding_queries or file.tree is None:
         return None
     return file.derived(_bind_names)
-
-
-@cache
-def _locals_query(language: str) -> tree_sitter.Query:
-    source = query_source(f"{name}.locals" for name in _QUERY_FILES[language])
-    query: tree_sitter.Query = Query(load_grammar(language).language, source)
-    return query
 
 
 def _bind_names(file: SourceFile) -> FileBindings:
     assert file.tree is not None
     # `SourceFile.query` would sort the captures, which takes time. Most captures are references, and their order is
     # irrelevant.
-    cursor = QueryCursor(_locals_query(file.language))
+    cursor = QueryCursor(bindings_query(file.language))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     captures = cursor.captures(file.tree.root_node)
     scopes, places = _find_scopes(captures)
-    has_patterns = file.language in _LANGUAGES_WITH_PATTERNS
-    bound = _add_definitions(captures, file.utf8, places, has_patterns=has_patterns) if scopes else set()
+    bound = _add_definitions(captures, file, places) if scopes else set()
     return FileBindings(scopes, captures, frozenset(bound), places)
 
 
@@ -247,10 +216,9 @@ def _leave_scopes(stack: list[tuple[int, NameScope]], starts: list[int], scope_a
         scope_at_start.append(stack[-1][1])
 
 
-def _add_definitions(
-    captures: Mapping[str, Sequence[Node]], utf8: bytes, places: _ScopeOffsets, *, has_patterns: bool
-) -> set[int]:
+def _add_definitions(captures: Mapping[str, Sequence[Node]], file: SourceFile, places: _ScopeOffsets) -> set[int]:
     """Add every definition to its scope. Return the start offsets of all defined names."""
+    utf8, bound_names = file.utf8, file.syntax.bound_names
     bound: set[int] = set()
     for capture, nodes in captures.items():
         kind = capture.removeprefix("definition.")
@@ -262,7 +230,7 @@ def _add_definitions(
                 scope = scope.parent
             while kind == "var" and not (scope.is_function or scope.is_class) and scope.parent is not None:
                 scope = scope.parent
-            for start, end in pattern_names(node) if has_patterns else ((node.start_byte, node.end_byte),):
+            for start, end in bound_names(node) if bound_names else ((node.start_byte, node.end_byte),):
                 bound.add(start)
                 definition = BoundName(utf8[start:end], start, end, kind, node)
                 scope.names.setdefault(definition.name, []).append(definition)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-import msgspec
+from codebatch_workers.syntax.language_syntax import language_syntax
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -22,58 +22,39 @@ if TYPE_CHECKING:
 
 CommentPredicate = Callable[[int], bool]
 
-
-class _CommentKind(msgspec.Struct, frozen=True):
-    """A kind of comment: its pattern, whether its opening mark can occur in strings, and the languages that have it."""
-
-    pattern: bytes
-    has_strings: bool
-    languages: frozenset[str]
-
-
-def _comment_kind(pattern: bytes, languages: str, *, has_strings: bool = True) -> _CommentKind:
-    return _CommentKind(pattern, has_strings, frozenset(languages.split()))
-
-
-_COMMENT_KINDS = (
-    _comment_kind(
-        rb"#[^\n]*",
-        "awk bash bazel cmake coffeescript crystal cython dockerfile elixir fish gettext gherkin gitignore graphql hcl "
-        "ini jsonnet julia just m4 make meson nim nix perl php powershell properties puppet python r ruby tcl tcsh "
-        "thrift toml yaml zsh",
-    ),
-    _comment_kind(
-        rb"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)",
-        "astro c cpp csharp css d dart fsharp glsl go gomod gradle groovy hcl java javascript json json5 jsonc jsonnet "
-        "kotlin less lex mdx objective-c objective-cpp pascal php protobuf pug qml razor rust sass scala scss solidity "
-        "svelte swift thrift tsx typescript verilog vue yacc zig",
-    ),
-    _comment_kind(rb"\bdnl\b[^\n]*", "m4"),
-    _comment_kind(rb"--[^\n]*", "ada elm haskell lua sql vhdl"),
-    _comment_kind(rb";[^\n]*", "asm clojure ini lisp racket scheme tree-sitter-query wasm"),
-    _comment_kind(rb"\{\{--[\s\S]*?(?:--\}\}|\Z)", "blade", has_strings=False),
-    _comment_kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
-    _comment_kind(
-        rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False
-    ),
-)
+_PATTERNS: Mapping[str, bytes] = {
+    "#": rb"#[^\n]*",
+    "//": rb"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)",
+    "dnl": rb"\bdnl\b[^\n]*",
+    "--": rb"--[^\n]*",
+    ";": rb";[^\n]*",
+    "{{--": rb"\{\{--[\s\S]*?(?:--\}\}|\Z)",
+    "%": rb"%[^\n]*",
+    "<!--": rb"<!--[\s\S]*?(?:-->|\Z)",
+}
+"""The pattern of each kind of comment, by the mark that opens such a comment."""
+_MARKS_NOT_IN_STRINGS = frozenset({"{{--", "%", "<!--"})
+"""The marks that open a comment between quotes, too."""
+_LANGUAGES_WITHOUT_GRAMMAR: Mapping[str, str] = {
+    "#": "awk bazel cmake coffeescript crystal cython dockerfile elixir fish gettext gherkin gitignore graphql "
+    "ini jsonnet julia just m4 make meson nim nix perl powershell properties puppet r tcl tcsh thrift",
+    "//": "astro d dart fsharp glsl gomod gradle groovy json5 jsonnet less lex mdx objective-c objective-cpp "
+    "pascal protobuf pug qml razor sass scss solidity svelte thrift verilog vue yacc zig",
+    "dnl": "m4",
+    "--": "ada elm haskell vhdl",
+    ";": "asm clojure ini lisp racket scheme tree-sitter-query wasm",
+    "{{--": "blade",
+    "%": "erlang latex prolog",
+    "<!--": "astro blade dtd mdx razor svelte svg vue xml",
+}
+"""For each kind of comment, the languages without a grammar that have it."""
 # Literal text of Markdown, in which there are no comments: fenced, or in backquotes. A fence that is not closed extends
 # to the end of the file.
 _LITERAL_TEXT = rb"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]*`?"
 # A double-quoted or single-quoted string. A single-quoted string must be short and closed. Otherwise, the quote does
 # not begin a string: `8'hFF`, `don't`.
 _STRING_LITERALS = rb"\"(?:[^\"\\\n]|\\[^\n])*\"?|'(?:[^'\\\n]|\\[^\n]){0,100}'"
-_LANGUAGES_WITH_LITERALS = frozenset({"markdown", "mdx"})
-
-# Nodes whose text is in another language, which determines its comments. They are arguments of directives in C, scripts
-# and styles in HTML, and HTML in PHP.
-_EMBEDDED_LANGUAGES = {
-    ("c", "preproc_arg"): "c",
-    ("cpp", "preproc_arg"): "c",
-    ("html", "raw_text"): "javascript",
-    ("php", "text"): "html",
-}
-
+_PROSE_WITHOUT_GRAMMAR = frozenset({"mdx"})
 
 _SHEBANG = re.compile(rb"#!(?![ \t]*\[)[^\n]*")
 
@@ -103,7 +84,7 @@ def _tree_comment_predicate(file: SourceFile, tree: Tree) -> CommentPredicate:
         if "comment" in node.type or node.type == "marginalia":
             # The HTML grammar also finds comments in attribute values.
             return node.parent is None or node.parent.type != "quoted_attribute_value"
-        language = _EMBEDDED_LANGUAGES.get((file.language, node.type))
+        language = file.syntax.embedded_languages.get(node.type)
         if language is None:
             return False
         first, end = span = node.start_byte, node.end_byte
@@ -145,12 +126,15 @@ def _comment_pattern(language: str) -> re.Pattern[bytes] | None:
 
     Return None if the comments of the language are unknown.
     """
-    kinds = [kind for kind in _COMMENT_KINDS if language in kind.languages]
-    if not kinds:
+    syntax = language_syntax(language)
+    marks = syntax.comments or [
+        mark for mark, others in _LANGUAGES_WITHOUT_GRAMMAR.items() if language in others.split()
+    ]
+    if not marks:
         return None
-    patterns = [rb"(?P<comment>%s)" % b"|".join(kind.pattern for kind in kinds)]
-    if language in _LANGUAGES_WITH_LITERALS:
+    patterns = [rb"(?P<comment>%s)" % b"|".join(_PATTERNS[mark] for mark in marks)]
+    if syntax.is_prose or language in _PROSE_WITHOUT_GRAMMAR:
         patterns.append(_LITERAL_TEXT)
-    elif any(kind.has_strings for kind in kinds):
+    elif not _MARKS_NOT_IN_STRINGS.issuperset(marks):
         patterns.append(_STRING_LITERALS)
     return re.compile(b"|".join(patterns))

@@ -11,7 +11,9 @@ _STRICT_NAMES = frozenset(
 
 def has_tolerant_reader(file: SourceFile) -> bool:
     """Return whether the readers of a JSON file accept comments. Its name shows this, or it contains comments."""
-    return file.language == "jsonc" or (file.language == "json" and bool(file.captures.get("comment")))
+    return file.syntax.json_dialect == "tolerant" or (
+        file.syntax.json_dialect == "strict" and bool(file.captures.get("comment"))
+    )
 
 
 def has_strict_reader(file: SourceFile) -> bool:
@@ -20,4 +22,4 @@ def has_strict_reader(file: SourceFile) -> bool:
     Examples are package manifests and data formats.
     """
     name = file.path.rpartition(b"/")[2]
-    return file.language == "json" and (name in _STRICT_NAMES or not name.endswith(b".json"))
+    return file.syntax.json_dialect == "strict" and (name in _STRICT_NAMES or not name.endswith(b".json"))

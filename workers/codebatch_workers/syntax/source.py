@@ -38,6 +38,7 @@ from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, detect
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import NOTEBOOK_LANGUAGE, Notebook, read_notebook
 from codebatch_workers.syntax.language_gaps import language_gaps
+from codebatch_workers.syntax.language_queries import captures_query
 from codebatch_workers.syntax.language_source import LanguageSource, language_source
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, language_syntax
 
@@ -359,7 +360,7 @@ class SourceFile:
 
         A hopeless file has no captures. Nodes deeper than QUERY_DEPTH_MAX are not captured.
         """
-        captures = {} if self.tree is None else self.query(load_grammar(self.language).query)
+        captures = {} if self.tree is None else self.query(captures_query(self.language))
         return extended_captures(captures, self.utf8, self.language_source)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:

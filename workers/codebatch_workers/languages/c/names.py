@@ -13,7 +13,7 @@ from codebatch.model.record import Names
 from codebatch_workers.symbols.outline import FileOutline
 from codebatch_workers.symbols.used_names import as_texts, make_record
 from codebatch_workers.syntax.language.header_files import is_header
-from codebatch_workers.syntax.names import NAME_BYTES_MAX, RESERVED_WORDS
+from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
 
 _FUNCTION_NAME = re.compile(rb"(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?=<|\Z)")
@@ -70,7 +70,7 @@ def classes_with_bodies(file: SourceFile, outline: FileOutline) -> Iterator[tupl
 
 def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
     known = {symbol.name.encode() for symbol in outline.symbols if not symbol.scope}
-    known |= RESERVED_WORDS[file.language]
+    known |= file.syntax.reserved_words
     lines, declared = file.line_starts, DeclaredNames(file, outline)
     uses = {
         name: bisect_right(lines, offset)

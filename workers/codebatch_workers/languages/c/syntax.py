@@ -4,9 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from codebatch_workers.languages.c.declarators import c_names, cpp_names
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
+_RESERVED_IN_C = frozenset(
+    b"_Bool _Complex auto break case char const continue default do double else enum extern float for goto if int long "
+    b"register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
+)
+
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "c": LanguageSyntax(is_approximate=True, has_macros=True),
-    "cpp": LanguageSyntax(is_approximate=True, has_macros=True),
+    "c": LanguageSyntax(
+        is_approximate=True,
+        has_macros=True,
+        queries=("c",),
+        binding_queries=("c",),
+        declared_names=c_names,
+        reserved_words=_RESERVED_IN_C,
+        comments=("//",),
+        embedded_languages={"preproc_arg": "c"},
+    ),
+    "cpp": LanguageSyntax(
+        is_approximate=True,
+        has_macros=True,
+        queries=("c", "cpp"),
+        declared_names=cpp_names,
+        reserved_words=_RESERVED_IN_C
+        | frozenset(
+            b"bool catch class const_cast constexpr decltype delete dynamic_cast explicit false friend inline mutable "
+            b"namespace new noexcept nullptr operator private protected public reinterpret_cast static_assert "
+            b"static_cast template this throw true try typeid typename using virtual".split()
+        ),
+        comments=("//",),
+        embedded_languages={"preproc_arg": "c"},
+    ),
 }

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from tree_sitter import Node
 
 from codebatch.model.record import Names
+from codebatch_workers.languages.go.syntax import SYNTAX
 from codebatch_workers.symbols.outline import FileOutline, scope_definitions
 from codebatch_workers.symbols.used_names import make_names
-from codebatch_workers.syntax.names import RESERVED_WORDS
 from codebatch_workers.syntax.source import SourceFile
 
 _WORD_BYTES = frozenset(b".:_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") | frozenset(
@@ -37,7 +37,7 @@ _IDENTIFIERS = frozenset({"identifier", "type_identifier"})
 _PREDECLARED_NAMES = frozenset(
     b"append bool byte error false float64 int int32 int64 len make nil panic rune string true uint32 uint64".split()
 )
-_OTHER_NAMES = _PREDECLARED_NAMES | RESERVED_WORDS["go"] | {b"_", b""}
+_OTHER_NAMES = _PREDECLARED_NAMES | SYNTAX["go"].reserved_words | {b"_", b""}
 
 
 def _go_package_names(file: SourceFile, outline: FileOutline) -> dict[bytes, int]:

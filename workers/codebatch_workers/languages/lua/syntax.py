@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from codebatch_workers.languages.lua.declared_names import declared_names
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "lua": LanguageSyntax(),
+    "lua": LanguageSyntax(queries=("lua",), declared_names=declared_names, comments=("--",))
 }

@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from tree_sitter import Node
+
+from codebatch.model.record import SymbolType
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
+from codebatch_workers.syntax.names import DeclaredName, identifier_names, names_by_field, plain_name
+
+_TARGET_NODES = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"})
+
+
+def _declared_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
+    """Return the name of a Python definition or `type` statement. For an assignment, return all names in its target."""
+    if symbol_type == "type":
+        left = node.child_by_field_name("left")
+        while left is not None and left.type in ("type", "generic_type"):
+            left = left.named_child(0)
+        return plain_name(left, "type") if left is not None and left.type == "identifier" else []
+    if symbol_type == "variable":
+        return identifier_names(node, symbol_type, _TARGET_NODES, frozenset({"identifier"}))
+    return names_by_field(node, symbol_type, utf8)
+
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "python": LanguageSyntax(),
+    "python": LanguageSyntax(
+        queries=("python",),
+        binding_queries=("python",),
+        declared_names=_declared_names,
+        reserved_words=frozenset(
+            b"False None True and as assert async await break class continue def del elif else except finally for from "
+            b"global if import in is lambda nonlocal not or pass raise return try while with yield".split()
+        ),
+        comments=("#",),
+        migrations=(
+            # Django, South.
+            MigrationFramework(b"Migration(", (re.compile(rb"(?m)^class Migration\((?:\w+\.)*\w*Migration\b"),)),
+            # Alembic.
+            MigrationFramework(
+                b"down_revision",
+                (re.compile(rb"(?m)^revision\b[^\n=]*="), re.compile(rb"(?m)^down_revision\b[^\n=]*=")),
+            ),
+        ),
+    )
 }

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from codebatch.model.record import Names
+from codebatch_workers.languages.rust.syntax import SYNTAX
 from codebatch_workers.symbols.imports import modules_around, path_from_file
 from codebatch_workers.symbols.outline import FileOutline
 from codebatch_workers.symbols.used_names import make_names
-from codebatch_workers.syntax.names import RESERVED_WORDS
 from codebatch_workers.syntax.source import SourceFile
 
 _WORD_BYTES = frozenset(b"!:_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") | frozenset(
@@ -32,7 +32,7 @@ _RELATIVE = frozenset({b"self", b"super"})
 _STANDARD_NAMES = frozenset(
     b"alloc bool char core f32 f64 i128 i16 i32 i64 i8 isize proc_macro std str u128 u16 u32 u64 u8 usize".split()
 )
-_OTHER_NAMES = RESERVED_WORDS["rust"] | _STANDARD_NAMES
+_OTHER_NAMES = SYNTAX["rust"].reserved_words | _STANDARD_NAMES
 _STANDARD_MACROS = frozenset(
     b"assert! assert_eq! assert_ne! cfg! concat! debug_assert! debug_assert_eq! debug_assert_ne! env! eprint! "
     b"eprintln! format! format_args! include! include_bytes! include_str! line! macro_rules! matches! option_env! "

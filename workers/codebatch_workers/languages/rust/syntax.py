@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.names import names_by_field
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "rust": LanguageSyntax(),
+    "rust": LanguageSyntax(
+        queries=("rust",),
+        binding_queries=("rust",),
+        declared_names=names_by_field,
+        reserved_words=frozenset(
+            b"as break const continue else enum extern false fn for if impl in let loop match mod move mut pub ref "
+            b"return static struct trait true type unsafe use where while".split()
+        ),
+        comments=("//",),
+    )
 }

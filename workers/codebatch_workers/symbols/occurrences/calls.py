@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from codebatch_workers.syntax.names import RESERVED_WORDS
 from codebatch_workers.syntax.source import SourceFile
 
 _LANGUAGES_WITH_CALLS = frozenset({"c", "cpp", "go", "java", "python"})
@@ -43,7 +42,7 @@ def call_references(
     """
     if file.language not in _LANGUAGES_WITH_CALLS or len(spans) != len(calls) or _SPLIT_NAME.search(file.utf8):
         return None
-    if file.utf8[slice(*spans[0])] in (RESERVED_WORDS.get(file.language) or ()):
+    if file.utf8[slice(*spans[0])] in file.syntax.reserved_words:
         return None
     references: list[NameReference] = []
     previous = (0, "", "")

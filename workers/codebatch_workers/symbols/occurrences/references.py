@@ -22,7 +22,7 @@ from codebatch_workers.symbols.occurrences.named_strings import STRING_LANGUAGES
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
 from codebatch_workers.symbols.unmarked_calls import unmarked_calls
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
-from codebatch_workers.syntax.names import NAME_NODE_TYPE, NAMES_BY_LANGUAGE
+from codebatch_workers.syntax.names import NAME_NODE_TYPE
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
@@ -85,7 +85,7 @@ def _name_spans(file: SourceFile, name: str) -> list[tuple[int, int]]:
     In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer
     words. Such a file need not be parsed.
     """
-    if file.language not in NAMES_BY_LANGUAGE and file.language not in STRING_LANGUAGES:
+    if file.syntax.declared_names is None and file.language not in STRING_LANGUAGES:
         return []
     utf8, word = file.utf8, searched_word(name).encode("utf-8")
     is_setter = searched_word(name) != name

@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from codebatch_workers.syntax.classification.web_libraries import WEB_LIBRARY_LANGUAGES, is_copied_library
+from codebatch_workers.syntax.classification.web_libraries import is_copied_library
+from codebatch_workers.syntax.language_syntax import language_syntax
 
 _EXAMINED_BYTES_MAX = 2048
 _GENERATED_COMMENT = re.compile(
@@ -115,7 +116,7 @@ def is_vendored(path: bytes, utf8: bytes, language: str) -> bool:
     return (
         _classify_directory(directory)[1]
         or _VENDORED_NAME.fullmatch(name) is not None
-        or (language in WEB_LIBRARY_LANGUAGES and is_copied_library(path, utf8))
+        or (language_syntax(language).is_for_browsers and is_copied_library(path, utf8))
     )
 
 

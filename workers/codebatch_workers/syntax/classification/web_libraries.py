@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-WEB_LIBRARY_LANGUAGES = frozenset({"css", "javascript"})
 _BANNER_BYTES_MAX = 2048
 _BANNER_WORDS_MAX = 200
 # A name consists of at most this many words: `Font Awesome`.

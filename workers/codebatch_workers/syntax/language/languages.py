@@ -8,12 +8,11 @@ first parsed. The tables stay in one file, long as it is, because a new language
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache, cached_property, lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.machinery import ExtensionFileLoader, PathFinder
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,8 +22,6 @@ from codebatch_workers.syntax.language.first_lines import mode_language, shebang
 
 if TYPE_CHECKING:
     import tree_sitter
-
-_QUERIES_DIRECTORY = Path(__file__).parent / "queries"
 
 # The language of text files in no known language.
 UNKNOWN_LANGUAGE = "text"
@@ -270,60 +267,50 @@ def _extension_language(extensions: bytes) -> str | None:
     return None
 
 
-class LoadedGrammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A loaded grammar, its parser, and the names of its queries."""
+class LoadedGrammar(msgspec.Struct, frozen=True, kw_only=True):
+    """A loaded grammar and its parser."""
 
     language: tree_sitter.Language
     parser: tree_sitter.Parser
-    query_names: tuple[str, ...]
-
-    @cached_property
-    def query(self) -> tree_sitter.Query:
-        """The query with the captures that all tasks share (symbols/outline.py). It is compiled on first use."""
-        import tree_sitter
-
-        query: tree_sitter.Query = tree_sitter.Query(self.language, query_source(self.query_names))
-        return query
 
 
 class _GrammarPackage(msgspec.Struct, frozen=True):
-    """A package with a grammar: its distribution, module and function, and the names of the language's queries."""
+    """A package with a grammar: its distribution, module and function."""
 
     distribution: str
     module: str
     function: str
-    queries: tuple[str, ...]
 
 
-def _grammar_package(name: str, *queries: str, function: str = "language") -> _GrammarPackage:
-    return _GrammarPackage(f"tree-sitter-{name}", f"tree_sitter_{name.replace('-', '_')}", function, queries or (name,))
+def _grammar_package(name: str, function: str = "language") -> _GrammarPackage:
+    return _GrammarPackage(f"tree-sitter-{name}", f"tree_sitter_{name.replace('-', '_')}", function)
 
 
 _REQUIRED_GRAMMARS: dict[str, _GrammarPackage] = {
     "bash": _grammar_package("bash"),
     "c": _grammar_package("c"),
-    "cpp": _grammar_package("cpp", "c", "cpp"),
+    "cpp": _grammar_package("cpp"),
     "go": _grammar_package("go"),
     "java": _grammar_package("java"),
-    "javascript": _grammar_package("javascript", "script", "javascript"),
+    "javascript": _grammar_package("javascript"),
     "json": _grammar_package("json"),
     "jsonc": _grammar_package("json"),
     "python": _grammar_package("python"),
     "rust": _grammar_package("rust"),
-    "tsx": _grammar_package("typescript", "script", "typescript", "jsx", function="language_tsx"),
-    "typescript": _grammar_package("typescript", "script", "typescript", function="language_typescript"),
+    "tsx": _grammar_package("typescript", "language_tsx"),
+    "typescript": _grammar_package("typescript", "language_typescript"),
     "zsh": _grammar_package("bash"),
 }
 # Further grammars. If one is not installed, files in its language have only language-neutral records.
 _EXTRA_GRAMMARS: dict[str, _GrammarPackage] = {
-    "csharp": _grammar_package("c-sharp", "csharp"),
+    "csharp": _grammar_package("c-sharp"),
     "css": _grammar_package("css"),
     "hcl": _grammar_package("hcl"),
     "html": _grammar_package("html"),
     "kotlin": _grammar_package("kotlin"),
     "lua": _grammar_package("lua"),
     "markdown": _grammar_package("markdown"),
-    "php": _grammar_package("php", function="language_php"),
+    "php": _grammar_package("php", "language_php"),
     "ruby": _grammar_package("ruby"),
     "scala": _grammar_package("scala"),
     "sql": _grammar_package("sql"),
@@ -392,12 +379,4 @@ def load_grammar(language: str) -> LoadedGrammar:
 
     loaded = load_language(language)
     parser = tree_sitter.Parser(loaded)
-    return LoadedGrammar(language=loaded, parser=parser, query_names=_ALL_GRAMMARS[language].queries)
-
-
-def query_source(names: Iterable[str]) -> str:
-    """Return the joined texts of the queries with the given names.
-
-    They are read as plain files, because importing importlib.resources is slow.
-    """
-    return "\n".join((_QUERIES_DIRECTORY / f"{name}.scm").read_text(encoding="utf-8") for name in names)
+    return LoadedGrammar(language=loaded, parser=parser)

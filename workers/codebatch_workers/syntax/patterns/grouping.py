@@ -14,32 +14,10 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from codebatch_workers.syntax.patterns.edits import Edit, Part, Span, length_of, new_spans, root_of
+from codebatch_workers.syntax.patterns.language_patterns import language_patterns
 from codebatch_workers.syntax.patterns.operands import is_operation, needs_parentheses, needs_parentheses_at_start
 from codebatch_workers.syntax.source import SourceFile
 
-LANGUAGES_WITH_PARENTHESES = frozenset(
-    {
-        "c",
-        "cpp",
-        "csharp",
-        "go",
-        "hcl",
-        "java",
-        "javascript",
-        "kotlin",
-        "lua",
-        "php",
-        "python",
-        "ruby",
-        "rust",
-        "scala",
-        "sql",
-        "swift",
-        "tsx",
-        "typescript",
-    }
-)
-"""The languages in which parentheses group an expression."""
 _NOT_PARENTHESIZED = re.compile(r"argument|pair|spread|splat|unpack")
 """The types of nodes that are not expressions: `key=value` and `*values` of a call."""
 BARE_LISTS = frozenset(
@@ -53,7 +31,6 @@ _TOKEN_TREE = "token_tree"  # noqa: S105 - A node of Rust: the argument of a mac
 
 _TEXT = re.compile(r"char|comment|content|heredoc|quote|regex|string|text")
 """The types of tokens that are text, not code."""
-_LANGUAGES_OF_WORDS = frozenset({"bash", "zsh"})
 
 
 def is_grouped(root: Node, start: int, end: int) -> bool:
@@ -81,7 +58,7 @@ def group_captures(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) -
     This is copied code that is not a node of the new tree, and code that becomes an operand (operands.py). `plain` is
     the file after the edits.
     """
-    has_parentheses = file.language in LANGUAGES_WITH_PARENTHESES
+    has_parentheses = language_patterns(file.language).has_parentheses
     root = root_of(plain)
     grouped: list[Edit | None] = []
     for edit, (start, last) in zip(edits, new_spans(edits), strict=True):
@@ -124,7 +101,7 @@ def is_read_alike(file: SourceFile, old: Span, changed: SourceFile, new: Span) -
     tokens, others = (_tokens_in(each, *span) for each, span in ((file, old), (changed, new)))
     if len(others) == 1 and others[0].is_text and others[0].start <= 0 and others[0].end >= new[1] - new[0]:
         return True
-    if file.language in _LANGUAGES_OF_WORDS:
+    if language_patterns(file.language).has_words:
         return [token[:2] for token in tokens] == [token[:2] for token in others]
     return tokens == others
 

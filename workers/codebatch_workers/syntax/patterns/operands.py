@@ -8,12 +8,12 @@ operand of another one gets parentheses, except for common operators whose prece
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Set
 
 from tree_sitter import Node
 
-_EXACT_LANGUAGES = frozenset({"python"})
-"""The languages whose new code is also examined by an exact parser."""
+from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+
 _VALUES = r"arrow_function|assign|closure|lambda|yield"
 _OPERATORS = (
     r"additive|as_expression|await|binary|cast|check_|clone|comparison|conditional|conjunction|disjunction|elvis"
@@ -26,38 +26,10 @@ _POSTFIX = re.compile(
     r"^call$|call_expression|element_access|field_access|field_expression|extends_clause|heritage|index_expression|invocation|member|new_exp"
     r"|navigation|selector|subscript|try_expression|type_assertion"
 )
-_CREATIONS = frozenset({"object_creation_expression"})
 _OPENINGS, _CLOSINGS = frozenset("([{"), frozenset(")]}")
 _OPTIONAL_CHAINS = frozenset({"optional_chain", "?->"})
 _COMPARISONS = frozenset({"!=", "!==", "<", "<=", "==", "===", ">", ">="})
 _COMMON_OPERATORS = _COMPARISONS | {"%", "&&", "*", "+", "-", "/", "and", "or", "||"}
-_RUBY_BLOCKS = ("body_statement", "block_body", "else", "parenthesized_statements", "program", "then")
-_HEADERS = frozenset(
-    {
-        "expression_switch_statement",
-        "for_clause",
-        "for_statement",
-        "if_statement",
-        "range_clause",
-        "type_switch_statement",
-    }
-)
-_BRACKETED = frozenset({"argument_list", "block", "parenthesized_expression", "statement_list"})
-_JAVASCRIPT_START = (
-    r"\{|(?:async\s+)?function\b|class\b|let\s*\[",
-    ("arrow_function", "export_statement", "expression_statement"),
-)
-_STARTS: Mapping[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
-    language: (re.compile(start.encode()), parents)
-    for language, (start, parents) in {
-        "javascript": _JAVASCRIPT_START,
-        "ruby": (r"\{", ("argument_list", *_RUBY_BLOCKS)),
-        "rust": (r"\{|(?:for|if|loop|match|unsafe|while)\b", ("block", "expression_statement")),
-        "tsx": _JAVASCRIPT_START,
-        "typescript": _JAVASCRIPT_START,
-    }.items()
-}
-"""Tokens that change their meaning at the start of a node of these types, by language."""
 
 
 def is_operation(node: Node) -> bool:
@@ -67,28 +39,26 @@ def is_operation(node: Node) -> bool:
 
 def needs_parentheses(node: Node, language: str) -> bool:
     """Return whether an expression, a node of the new tree, needs parentheses because of the node around it."""
-    parent = node.parent
-    if parent is None or language in _EXACT_LANGUAGES:
+    parent, patterns = node.parent, language_patterns(language)
+    if parent is None or patterns.is_checked_exactly:
         return False
     is_postfix = _POSTFIX.search(parent.type) is not None
     is_operand = is_postfix or _OPERATOR.match(parent.type) is not None
-    if language == "ruby" and (node.type.endswith("_modifier") or _operator_of(node) == "not"):
-        return parent.type not in _RUBY_BLOCKS
-    if language == "ruby" and node.type == "call" and _has_bare_arguments(node):
-        return is_operand or any(child.type in (",", "[", ":") for child in parent.children)
-    if language == "go" and _ends_with_composite(node) and _is_in_header(node):
-        return True
+    if patterns.needs_parentheses is not None:
+        is_decided = patterns.needs_parentheses(node, parent, is_operand)
+        if is_decided is not None:
+            return is_decided
     if parent.type == "let_condition" or (
         parent.type == "let_declaration" and parent.child_by_field_name("alternative")
     ):
         return is_operation(node) or (node.text or b"").endswith(b"}")
     if not is_operand or _is_between(node, _OPENINGS, _CLOSINGS):
         return False
-    if is_postfix and ((node.type in _CREATIONS and language == "php") or _has_optional_chain(node)):
+    if is_postfix and (node.type in patterns.grouped_operands or _has_optional_chain(node)):
         return True
     if not _OPERATION.search(node.type) or not node.children:
         return False
-    inner, outer = _operator_of(node), _operator_of(parent)
+    inner, outer = operator_of(node), operator_of(parent)
     if is_postfix or (inner in _COMPARISONS and outer in _COMPARISONS):
         return True
     if inner == "!":
@@ -101,20 +71,19 @@ def needs_parentheses_at_start(old: Node, code: bytes, language: str) -> bool:
 
     `code` replaces `old`, a node of the old tree.
     """
-    start, parents = _STARTS.get(language, (None, ()))
-    if start is None or not start.match(code):
+    start = language_patterns(language).statement_start
+    if start is None or not start.code.match(code):
         return False
     node: Node | None = old.parent
     is_whole = True
-    while node is not None and node.start_byte == old.start_byte and node.type not in parents:
+    while node is not None and node.start_byte == old.start_byte and node.type not in start.parents:
         is_whole = is_whole and node.end_byte == old.end_byte
         node = node.parent
-    if node is None or node.type not in parents:
+    if node is None or node.type not in start.parents:
         return False
     if node.type == "argument_list" and node.start_byte != old.start_byte:
         return False  # It has parentheses.
-    # In Rust, a block may be a statement. An operation cannot begin with it.
-    return language != "rust" or not is_whole
+    return not (start.is_statement and is_whole)
 
 
 def _is_between(node: Node, before: Set[str], after: Set[str]) -> bool:
@@ -123,7 +92,7 @@ def _is_between(node: Node, before: Set[str], after: Set[str]) -> bool:
     return all(sibling is not None and sibling.type in types for sibling, types in siblings)
 
 
-def _operator_of(node: Node) -> str:
+def operator_of(node: Node) -> str:
     """Return the first token of a node, which is its operator if it has one."""
     return next((child.type for child in node.children if not child.is_named), "")
 
@@ -135,26 +104,3 @@ def _has_optional_chain(node: Node) -> bool:
             return True
         node = node.children[0]
     return False
-
-
-def _ends_with_composite(node: Node) -> bool:
-    """Return whether code of Go ends with a value such as `T{}`."""
-    while node.children and node.type != "composite_literal":
-        node = node.children[-1]
-    return node.type == "composite_literal"
-
-
-def _is_in_header(node: Node) -> bool:
-    """Return whether a node is in a header of Go, in which `{` begins the block if it is not in brackets."""
-    parent = node.parent
-    while parent is not None and parent.type not in _HEADERS:
-        if parent.type in _BRACKETED or parent.type.endswith("_literal"):
-            return False
-        node, parent = parent, parent.parent
-    return parent is not None and node.type != "block"
-
-
-def _has_bare_arguments(call: Node) -> bool:
-    """Return whether a call of Ruby has arguments without parentheses."""
-    arguments = call.child_by_field_name("arguments")
-    return arguments is not None and arguments.children[0].type != "("

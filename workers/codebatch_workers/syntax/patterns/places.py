@@ -17,6 +17,7 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.patterns.edits import CodeKind, Edit, length_of, root_of
 from codebatch_workers.syntax.patterns.grouping import BARE_LISTS
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns, language_patterns
 from codebatch_workers.syntax.source import SourceFile
 
 AROUND = "other code would be read differently"
@@ -27,34 +28,7 @@ NOT_ALONE = "the new code is not a statement without other code"
 DECLARATION = "a declaration cannot stand in this place"
 BARE_LIST = "the new code is a list without brackets"
 
-_BLOCKS = {
-    "bash": "program compound_statement subshell do_group if_statement elif_clause else_clause case_item",
-    "c": "translation_unit compound_statement case_statement field_declaration_list",
-    "cpp": "translation_unit compound_statement case_statement field_declaration_list declaration_list",
-    "csharp": "compilation_unit block switch_section declaration_list",
-    "css": "stylesheet block",
-    "go": "source_file statement_list",
-    "hcl": "body",
-    "java": "program block constructor_body switch_block_statement_group class_body interface_body",
-    "javascript": "program statement_block switch_case switch_default class_body",
-    "kotlin": "source_file block lambda_literal class_body",
-    "lua": "chunk block",
-    "php": "program compound_statement colon_block case_statement default_statement declaration_list",
-    "python": "module block",
-    "ruby": "program body_statement block_body then else ensure do begin begin_block end_block",
-    "rust": "source_file block declaration_list",
-    "scala": "compilation_unit template_body block indented_block case_clause lambda_expression",
-    "sql": "program",
-    "swift": "source_file statements class_body protocol_body",
-    "toml": "document table table_array_element",
-    "yaml": "block_mapping block_sequence",
-}
-_SAME_BLOCKS = {"tsx": "javascript", "typescript": "javascript", "zsh": "bash"}
-BLOCKS_BY_LANGUAGE: Mapping[str, frozenset[str]] = {
-    language: frozenset(_BLOCKS[_SAME_BLOCKS.get(language, language)].split()) for language in (*_BLOCKS, *_SAME_BLOCKS)
-}
-"""The types of nodes that consist of any number of statements, by language."""
-# The fields in which such a node has its statements, if it has other children too.
+# The fields in which a block has its statements, if it has other children too.
 _STATEMENT_FIELDS = (None, "body", "local_declaration", "member")
 _BODY_FIELDS = ("alternative", "body", "consequence")
 _BODIES = ("else_clause", "lock_statement")
@@ -62,29 +36,12 @@ _BODIES = ("else_clause", "lock_statement")
 _DECLARATION = re.compile(
     r"(?!.*(?:expression|command))(?:.*(?:declaration|definition)|import|export|(?:function|impl|mod|struct|enum)_item)"
 )
-_EXPRESSIONS = {
-    "bash": ("compound_statement", "function_definition"),
-    "c": ("declaration",),
-    "cpp": ("declaration",),
-    "csharp": ("local_declaration_statement", "variable_declaration"),
-    "lua": ("function_definition",),
-    "zsh": ("compound_statement", "function_definition"),
-}
-"""The types of statements and declarations that may stand for expressions: `a * b;` in C."""
 _BRACKETS = ("(", "[", "{")
 _FUNCTIONS = frozenset({"arrow_function", "lambda_expression"})
 # In a shell, commands of a pipeline may be added.
 _PIPELINE = "pipeline"
 _PIPES = ("|", "|&")
 _EXPRESSION_STATEMENT = "expression_statement"
-_STATEMENT_EXPRESSIONS: Mapping[str, frozenset[str]] = {
-    language: frozenset(types.split())
-    for language, types in {
-        "go": "call_expression unary_expression",
-        "java": "assignment_expression method_invocation object_creation_expression update_expression",
-    }.items()
-}
-"""The types of expressions that may be statements, in languages that do not allow all, but whose grammars do."""
 # The parts of the header of `for` that are statements.
 _STATEMENT_PARTS = ("init", "initializer", "update")
 # A redirection only concerns the last command.
@@ -92,13 +49,6 @@ _REDIRECTED = "redirected_statement"
 _COMMAND_LISTS = ("list", _PIPELINE)
 # In Go, only a call may be deferred.
 _CALLS = ("defer_statement", "go_statement")
-_VALUELESS_BLOCKS = {
-    "csharp": "block",
-    "java": "block",
-    "javascript": "statement_block",
-    "tsx": "statement_block",
-    "typescript": "statement_block",
-}
 
 
 class Misplaced(NamedTuple):
@@ -118,9 +68,9 @@ class Misplaced(NamedTuple):
         return not self.reasons and not self.suspects
 
 
-def is_statement(node_type: str, language: str) -> bool:
+def is_statement(node_type: str, patterns: LanguagePatterns) -> bool:
     """Return whether nodes of a type are statements or declarations, not expressions."""
-    if node_type in _EXPRESSIONS.get(language, ()):
+    if node_type in patterns.expressions:
         return False
     return "statement" in node_type or _DECLARATION.match(node_type) is not None
 
@@ -128,12 +78,12 @@ def is_statement(node_type: str, language: str) -> bool:
 def place_reason(file: SourceFile, edit: Edit) -> str | None:
     """Return why code of the kind of an edit can never be in its place, or None if this is not known."""
     node = root_of(file).descendant_for_byte_range(edit.start, edit.end)
-    blocks = BLOCKS_BY_LANGUAGE.get(file.language, frozenset())
+    patterns = language_patterns(file.language)
     is_whole_statement = False
     while edit.kind in ("statement", "statements") and node is not None and node.parent is not None:
-        if node.parent.type in blocks:
+        if node.parent.type in patterns.blocks:
             return None
-        is_whole_statement = is_whole_statement or is_statement(node.type, file.language)
+        is_whole_statement = is_whole_statement or is_statement(node.type, patterns)
         node = node.parent
         if node.start_byte != edit.start or file.utf8[edit.end : node.end_byte] not in (b"", b";"):
             break
@@ -159,8 +109,7 @@ class _Child(NamedTuple):
 
 class _Comparison:
     def __init__(self, file: SourceFile, changed: SourceFile, edits: Sequence[Edit]) -> None:
-        self._language = file.language
-        self._blocks = BLOCKS_BY_LANGUAGE.get(file.language, frozenset())
+        self._patterns = language_patterns(file.language)
         self._text = file.utf8
         self._changed = changed
         self._edits = edits
@@ -262,7 +211,7 @@ class _Comparison:
         return spans == [(self._starts[edit], self._ends[edit])]
 
     def _is_in_block(self, parent: Node, child: _Child) -> bool:
-        return parent.type in self._blocks and parent.field_name_for_child(child.number) in _STATEMENT_FIELDS
+        return parent.type in self._patterns.blocks and parent.field_name_for_child(child.number) in _STATEMENT_FIELDS
 
     def _is_same(self, old: Node, new: Node) -> bool:
         """Return whether a node of the new tree is one of the old tree, apart from edits in it."""
@@ -355,18 +304,18 @@ class _Comparison:
             return NOT_ALONE
         if parent in _CALLS:
             return NOT_ONE
-        if parent in _FUNCTIONS and after == _VALUELESS_BLOCKS.get(self._language):
+        if parent in _FUNCTIONS and after == self._patterns.valueless_block:
             return STATEMENT
         # JavaScript reads a block there, unless the object is in parentheses.
         return NOT_ONE if parent in _FUNCTIONS and after == "object" else None
 
     def _is_alone(self, parent: str, child: str) -> bool:
         """Return whether a node may be a whole statement, if its parent is such a statement."""
-        types = _STATEMENT_EXPRESSIONS.get(self._language)
-        return types is None or parent != _EXPRESSION_STATEMENT or child in types
+        types = self._patterns.statement_expressions
+        return not types or parent != _EXPRESSION_STATEMENT or child in types
 
     def _is_declaration(self, node: Node) -> bool:
-        return "statement" not in node.type and is_statement(node.type, self._language)
+        return "statement" not in node.type and is_statement(node.type, self._patterns)
 
 
 def _children(node: Node) -> list[_Child]:

@@ -4,8 +4,8 @@
 not bound. `$$$` and `$$$ARGS` match any number of nodes. Names consist of capitals, digits and `_`.
 
 The language's grammar parses a pattern. Before that, a placeholder replaces each metavariable: code that is valid in
-its place (`_STAND_INS_BY_LANGUAGE`). If a pattern is not a valid file, it is parsed with code around it
-(`_CONTEXTS_BY_LANGUAGE`). The result must be one node without errors.
+its place (`stand_ins` in language_patterns.py). If a pattern is not a valid file, it is parsed with code around it
+(`contexts`). The result must be one node without errors.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tree_sitter import Node
 from codebatch_workers.syntax.comments import comment_spans
 from codebatch_workers.syntax.language.languages import load_grammar
 from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.patterns.language_patterns import language_patterns
 
 PATTERN_BYTES_MAX = 10_000
 METAVARIABLES_MAX = 50
@@ -33,66 +34,6 @@ _INVALID_METAVARIABLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
 _SEPARATORS = frozenset({",", ";", "\n"})
 _LITERAL = re.compile(r"(?<!concatenated_)string|heredoc|str_text|attribute_value|^literal$")
 """The types of nodes of literals in which white space counts."""
-
-# Placeholders: code that replaces a metavariable while a pattern is parsed. Those of a language are tried in order. In
-# them, `{n}` becomes a lower-case word that the pattern does not contain, such as `z0z`. `{N}` becomes the same word
-# capitalized: `Z0z`. The node that consists of the placeholder becomes the metavariable. Text after `|` only makes the
-# code valid, and is not part of this node.
-_PLAIN_STAND_INS = ("{n}",)
-_BRACED_STAND_INS = ("{n}", "{n};", "{N} {n}", "{N} {n};")
-_TYPED_STAND_INS = ("{n}", "{n}: {N}")
-_JAVASCRIPT_STAND_INS = ("{n}", '"{n}"', "case {n}:")
-_QUOTED_STAND_INS = ('"{n}"', "{n}")
-_SHELL_STAND_INS = ("{n}", "{n}|;")
-_STAND_INS_BY_LANGUAGE: Mapping[str, Sequence[str]] = {
-    "bash": _SHELL_STAND_INS,
-    "c": _BRACED_STAND_INS,
-    "cpp": _BRACED_STAND_INS,
-    "csharp": _BRACED_STAND_INS,
-    "css": ("{n}", "{n}: {n};"),
-    "go": ("{n}", "{n} {N}", '"{n}"', "case {n}:"),
-    "hcl": ("{n}", "{n} = 1"),
-    "java": _BRACED_STAND_INS,
-    "javascript": _JAVASCRIPT_STAND_INS,
-    "json": _QUOTED_STAND_INS,
-    "jsonc": _QUOTED_STAND_INS,
-    "kotlin": _TYPED_STAND_INS,
-    "lua": ("{n}", "{n}()"),
-    "php": ("${n}", "{n}", "${n};", "public ${n};"),
-    "ruby": ("{n}", "{N}"),
-    "rust": ("{n}", "{n};", "{n}: {N}", "{n} => {n},", "fn {n}() {}"),
-    "scala": ("{n}", "{n}: {N}", "case {n} => {n}"),
-    "swift": ("{n}", "{n}: {N}", "_ {n}: {N}"),
-    "toml": _JAVASCRIPT_STAND_INS,
-    "tsx": _JAVASCRIPT_STAND_INS,
-    "typescript": _JAVASCRIPT_STAND_INS,
-    "zsh": _SHELL_STAND_INS,
-}
-# The placeholder that is tried first for `$$$`, if it is not the first one in _STAND_INS. In the body of a Kotlin
-# class, the word for `{n}` alone would be an entry of an enumeration. So a property is tried first.
-_FIRST_STAND_IN_FOR_MANY: Mapping[str, str] = {"kotlin": "val {n}: {N}|\n"}
-_NO_CONTEXT = ("", "")
-_SEMICOLON_CONTEXT = ("", ";")
-_CLASS_CONTEXT = ("class C {\n", "\n}")
-_CONTEXTS_BY_LANGUAGE: Mapping[str, Sequence[tuple[str, str]]] = {
-    # As a whole file, `f(x)` would be a type in C, and `a.f(x)` a conversion in Go. So these are first parsed in a
-    # function.
-    "c": (("void f(void) {\n", ";\n}"), _NO_CONTEXT),
-    "cpp": (("void f(void) {\n", ";\n}"), _NO_CONTEXT, ("class C {\n", "\n};")),
-    "csharp": (_NO_CONTEXT, _SEMICOLON_CONTEXT, _CLASS_CONTEXT),
-    "css": (_NO_CONTEXT, ("a { ", ";}")),
-    "go": (("func f() {\n", "\n}"), _NO_CONTEXT, ("var x ", "")),
-    "java": (_NO_CONTEXT, _SEMICOLON_CONTEXT, _CLASS_CONTEXT, ("", "\nclass C {}")),
-    "javascript": (_NO_CONTEXT, _CLASS_CONTEXT),
-    "json": (_NO_CONTEXT, ("{", "}")),
-    "jsonc": (_NO_CONTEXT, ("{", "}")),
-    "lua": (_NO_CONTEXT, ("return ", "")),
-    "php": (("<?php ", ""), ("<?php ", ";"), ("<?php class C { ", " }")),
-    "python": (_NO_CONTEXT, ("", "\ndef f(): pass"), ("try:\n    pass\n", "")),
-    "rust": (_NO_CONTEXT, _SEMICOLON_CONTEXT, ("fn f() {\n", "\n}"), ("impl C {\n", "\n}"), ("type T = ", ";")),
-    "tsx": (_NO_CONTEXT, _CLASS_CONTEXT, ("type T = ", "")),
-    "typescript": (_NO_CONTEXT, _CLASS_CONTEXT, ("type T = ", "")),
-}
 
 
 class PatternError(ValueError):
@@ -183,7 +124,7 @@ def literal_lines(code: str, language: str) -> frozenset[int]:
     parser = load_grammar(language).parser
     contexts = [
         (len(prefix), parser.parse(prefix.encode() + text + suffix.encode() + b"\n").root_node)
-        for prefix, suffix in _CONTEXTS_BY_LANGUAGE.get(language, (_NO_CONTEXT,))
+        for prefix, suffix in language_patterns(language).contexts
     ]
     start, root = min(contexts, key=lambda context: _count_errors(context[1]))
     breaks = [offset for offset, character in enumerate(text) if character == ord("\n")]
@@ -192,7 +133,7 @@ def literal_lines(code: str, language: str) -> frozenset[int]:
 
 
 def _parse_pattern(text: str, language: str) -> _ParsedPattern:
-    """Parse a pattern with each piece of code that its language has in _CONTEXTS.
+    """Parse a pattern with each piece of code that its language has in `contexts`.
 
     Return the result with the fewest faults.
     """
@@ -205,7 +146,7 @@ def _pattern_reader(text: str, language: str) -> tuple[_PatternReader, Sequence[
     holes = [(match[1], match.start(), match.end()) for match in METAVARIABLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
-    return _PatternReader(text, holes, language), _CONTEXTS_BY_LANGUAGE.get(language, (_NO_CONTEXT,))
+    return _PatternReader(text, holes, language), language_patterns(language).contexts
 
 
 class _ParsedPattern(NamedTuple):
@@ -231,8 +172,9 @@ class _PatternReader:
         self._text = text
         self._holes = holes
         self._parser = load_grammar(language).parser
-        self._stand_ins = _STAND_INS_BY_LANGUAGE.get(language, _PLAIN_STAND_INS)
-        self._first_stand_in_for_many = _FIRST_STAND_IN_FOR_MANY.get(language, self._stand_ins[0])
+        patterns = language_patterns(language)
+        self._stand_ins = patterns.stand_ins
+        self._first_stand_in_for_many = patterns.stand_in_for_many or self._stand_ins[0]
         names = list(dict.fromkeys(written for written, _, _ in holes))
         mark = next(mark for count in range(len(text) + 2) if (mark := "z" + "q" * count) not in text.lower())
         # Equal metavariables become equal words, because the opening and closing tag of an HTML element must be equal.

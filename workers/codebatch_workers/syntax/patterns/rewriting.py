@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from codebatch_workers.syntax.patterns.edits import CodeKind, Edit, Part, Span, original_offset, root_of, text_of
 from codebatch_workers.syntax.patterns.finders import PatternError, SyntaxFinder, SyntaxMatch, pattern_finder
+from codebatch_workers.syntax.patterns.language_patterns import language_patterns
 from codebatch_workers.syntax.patterns.lost_tokens import PatternTokens, count_tokens, find_lost_token, last_comment
-from codebatch_workers.syntax.patterns.places import BLOCKS_BY_LANGUAGE, is_statement
+from codebatch_workers.syntax.patterns.places import is_statement
 from codebatch_workers.syntax.patterns.reading import METAVARIABLE, literal_lines, read_pattern, read_shape
 from codebatch_workers.syntax.patterns.selection import ErrorFinder, select_edits
 from codebatch_workers.syntax.source import SourceFile
@@ -95,14 +96,14 @@ def compile_rewrite(pattern: str, rewrite: str, language: str) -> RewriteRule:
 
 def _kind_of(code: str, language: str) -> CodeKind:
     """Return the kind of new code."""
-    shape = read_shape(code, language)
+    shape, patterns = read_shape(code, language), language_patterns(language)
     if not shape.node_type:
         return "unknown" if shape.has_errors else "statements"
-    if shape.is_list and shape.node_type in BLOCKS_BY_LANGUAGE.get(language, ()):
+    if shape.is_list and shape.node_type in patterns.blocks:
         return "statements"
     if shape.node_type == "expression_statement" and not code.endswith(";"):
         return "expression"
-    return "statement" if is_statement(shape.node_type, language) else "expression"
+    return "statement" if is_statement(shape.node_type, patterns) else "expression"
 
 
 def _with_names(pattern: str) -> str:

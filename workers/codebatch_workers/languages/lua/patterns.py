@@ -1,0 +1,18 @@
+"""Patterns and rewrites of Lua."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, LanguagePatterns, RuleExample
+
+PATTERNS: Mapping[str, LanguagePatterns] = {
+    "lua": LanguagePatterns(
+        example=RuleExample("print($$$)", "print is left in the code", "print(1)\n", "log(1)\n"),
+        stand_ins=("{n}", "{n}()"),
+        contexts=(NO_CONTEXT, ("return ", "")),
+        blocks=frozenset({"chunk", "block"}),
+        expressions=frozenset({"function_definition"}),
+        has_parentheses=True,
+    )
+}
