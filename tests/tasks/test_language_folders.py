@@ -21,7 +21,6 @@ PARTS = {
     "imports": "IMPORT_RULES",
     "names": "USED_NAMES",
     "patterns": "PATTERNS",
-    "source": "SOURCE",
     "symbols": "SYMBOLS",
     "syntax": "SYNTAX",
     "uses": "USES",

@@ -3,7 +3,6 @@
 `FACTS` in a package maps each language to the facts with which questions judge their answers. A package has these
 modules. A missing module means that the family does not support this.
 
-- `source`: `SOURCE` maps a language to the facts that decoding, classification and parsing need.
 - `gaps`: `GAPS` maps a language to the valid code that its grammar does not support.
 - `names`: `USED_NAMES` maps a language to the reader of the names that a file uses without an import.
 - `imports`: `IMPORT_RULES` maps a language to its rule for imports.

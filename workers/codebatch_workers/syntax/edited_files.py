@@ -9,7 +9,7 @@ import msgspec
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch_workers.syntax.language.encodings import decode_content, encode_text
 from codebatch_workers.syntax.language.notebooks import Notebook
-from codebatch_workers.syntax.language_source import LanguageSource
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 COMPARED_LINES_MAX = 20_000
 """Maximum number of lines of a file whose old and new lines are compared."""
@@ -23,7 +23,7 @@ class EditableFile(Protocol):
     executable: bool
 
     @property
-    def language_source(self) -> LanguageSource: ...
+    def syntax(self) -> LanguageSyntax: ...
     @property
     def is_binary(self) -> bool: ...
     @property
@@ -127,6 +127,6 @@ def _encode_like(file: EditableFile, text: str) -> bytes:
     if file.is_binary or encode_text(file.text, file.content, file.encoding) != file.content:
         raise ValueError("the text of the file is not its exact content: give the new content as bytes")
     content = encode_text(text, file.content, file.encoding)
-    if decode_content(content, lambda: file.language_source.declares_encoding).utf8 != text.encode("utf-8"):
+    if decode_content(content, lambda: file.syntax.declares_encoding).utf8 != text.encode("utf-8"):
         raise ValueError("the new text declares another encoding than that of the file: give the new content as bytes")
     return content

@@ -39,7 +39,6 @@ from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import NOTEBOOK_LANGUAGE, Notebook, read_notebook
 from codebatch_workers.syntax.language_gaps import language_gaps
 from codebatch_workers.syntax.language_queries import captures_query
-from codebatch_workers.syntax.language_source import LanguageSource, language_source
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, language_syntax
 
 HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
@@ -109,11 +108,6 @@ class SourceFile:
         return language_syntax(self.language)
 
     @_cached_attribute
-    def language_source(self) -> LanguageSource:
-        """The facts about the text of the language."""
-        return language_source(self.language)
-
-    @_cached_attribute
     def notebook(self) -> Notebook | None:
         """The Python notebook in the file, or None. If there is one, `utf8` is the code of its cells."""
         if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
@@ -170,12 +164,12 @@ class SourceFile:
     def _is_minified(self) -> bool:
         if self.path.endswith(MINIFIED_ENDINGS):
             return True
-        if not self.language_source.has_minifiers or len(self.utf8) < _MINIFIED_BYTES_MIN:
+        if not self.syntax.is_for_browsers or len(self.utf8) < _MINIFIED_BYTES_MIN:
             return False
         size, lines = len(self.utf8), self.line_count
         if size > _MINIFIED_LINE_BYTES_MIN * lines:
             return True
-        if not self.language_source.has_dense_lines or size <= _DENSE_LINE_BYTES_MIN * lines:
+        if not self.syntax.has_dense_lines or size <= _DENSE_LINE_BYTES_MIN * lines:
             return False
         return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
@@ -194,7 +188,7 @@ class SourceFile:
     @_cached_attribute
     def overruns_its_grammar(self) -> bool:
         """Whether the file exceeds limits of its grammar's scanner, so that parsing would crash or fail."""
-        overruns = self.language_source.overruns_scanner
+        overruns = self.syntax.overruns_scanner
         return overruns is not None and overruns(self.utf8)
 
     @property
@@ -208,7 +202,7 @@ class SourceFile:
     def _decoded_text(self) -> DecodedText:
         if self.notebook is not None:
             return DecodedText(self.notebook.module_source, "utf-8", "")
-        return decode_content(self.content, lambda: self.language_source.declares_encoding)
+        return decode_content(self.content, lambda: self.syntax.declares_encoding)
 
     @property
     def encoding(self) -> str:
@@ -317,7 +311,7 @@ class SourceFile:
         utf8 = self.parsed_text
         parser = load_grammar(self.language).parser
         tree = parser.parse(utf8)
-        repair = self.language_source.repair_parsed
+        repair = self.syntax.repair_parsed
         if repair is not None:
             replaced = repair(utf8, tree)
             return tree if replaced == utf8 else reparse(parser, tree, utf8, replaced)
@@ -340,7 +334,7 @@ class SourceFile:
         LF replaces each lone CR, because some grammars end lines at CR and others do not.
         """
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
-        repair = self.language_source.repair
+        repair = self.syntax.repair
         return utf8 if repair is None else repair(utf8)
 
     @_cached_attribute
@@ -361,7 +355,7 @@ class SourceFile:
         A hopeless file has no captures. Nodes deeper than QUERY_DEPTH_MAX are not captured.
         """
         captures = {} if self.tree is None else self.query(captures_query(self.language))
-        return extended_captures(captures, self.utf8, self.language_source)
+        return extended_captures(captures, self.utf8, self.syntax)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
         """Yield the captures of each match of a query, in undefined order. Prose such as Markdown is parsed, too."""

@@ -40,9 +40,9 @@ def is_template(file: SourceFile) -> bool:
         return True
     if file.file_class == "template" and (b"{{" in file.utf8 or b"{%" in file.utf8):
         return True
-    if file.language_source.allows_template_marks:
+    if file.syntax.allows_template_marks:
         return _has_marks(file.utf8)
-    if file.language_source.template_marks is None:
+    if file.syntax.template_marks is None:
         return False
     return file.has_syntax_error and file.derived_persistently(_is_broken_by_marks)
 
@@ -56,7 +56,7 @@ def _has_marks(utf8: bytes) -> bool:
 
 def _is_broken_by_marks(file: SourceFile) -> bool:
     """Return whether a file with errors has the name of a template, or has marks on the lines with its errors."""
-    marks = file.language_source.template_marks
+    marks = file.syntax.template_marks
     assert marks is not None
     if not marks.are_names and _TEMPLATE_FILE_NAME.fullmatch(file.path.rpartition(b"/")[2]):
         return True

@@ -6,7 +6,7 @@ An example is a control character in a string of JSON. They are searched only if
 from __future__ import annotations
 
 from codebatch_workers.syntax.broken_trees import iter_broken_nodes
-from codebatch_workers.syntax.language_source import UnseenError
+from codebatch_workers.syntax.language_syntax import UnseenError
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -15,7 +15,7 @@ def unseen_errors(file: SourceFile) -> list[UnseenError]:
 
     The tree of the file must have no syntax errors. For languages without such a search, the list is empty.
     """
-    find = file.language_source.unseen_errors
+    find = file.syntax.unseen_errors
     return [] if find is None or file.tree is None else list(find(file.tree.root_node, file.utf8))
 
 

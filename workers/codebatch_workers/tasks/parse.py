@@ -169,7 +169,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
         return "partial", []
     if is_template(file):
         # If the marks are valid text, the rest of the file is still parsed.
-        return "ok" if file.language_source.allows_template_marks else "partial", []
+        return "ok" if file.syntax.allows_template_marks else "partial", []
     if file.is_hopeless:
         if file.syntax.is_approximate:
             # The file may be a fragment, for example entries that another file includes.

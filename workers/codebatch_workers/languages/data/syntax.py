@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
+from tree_sitter import Node
+
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework, TemplateMarks, UnseenError
 from codebatch_workers.syntax.names import names_by_field
 
 # The path of a migration in SQL contains a number or date. In Flyway, golang-migrate, goose, dbmate and sqlx, file
@@ -17,10 +19,53 @@ _MIGRATION_PATH = re.compile(
     re.IGNORECASE,
 )
 
+# A control character in a JSON string. Many files are indented by tabs, so the pattern needs another character before
+# it on the line.
+_CONTROL_CHARACTER = re.compile(rb"(?<=\S) {0,100}([\x00-\t\x0b\x0c\x0e-\x1f])")
+_JSON_MARKS = TemplateMarks(others=re.compile(rb"(?<![\w\"'])__\w+__(?![\w\"'])"))
+
+# Lines that open very many blocks. The scanner of a grammar must store its state in 1,024 bytes. For such lines, the
+# scanner of YAML writes more, from 254 levels on (tree-sitter-yaml issue 48). Two levels can begin in one column.
+_DEEP_LINE = re.compile(rb"\n[ \t?:-]{120}")
+# The scanner of YAML counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
+_YAML_COUNT_MAX = 32_767
+
+
+def _find_control_characters(root: Node, utf8: bytes) -> Iterator[UnseenError]:
+    for match in _CONTROL_CHARACTER.finditer(utf8):
+        start, end = match.span(1)
+        node = root.descendant_for_byte_range(start, end)
+        if node is not None and node.type == "string_content":
+            yield UnseenError(start, end, f"control character in a string, write it as \\u{match[1][0]:04x}")
+
+
+def _overruns_yaml_scanner(utf8: bytes) -> bool:
+    if len(utf8) >= _YAML_COUNT_MAX:
+        lines = utf8.split(b"\n")
+        if len(lines) - (not lines[-1]) > _YAML_COUNT_MAX or max(map(len, lines)) >= _YAML_COUNT_MAX:
+            return True
+    # A search for a line feed is ten times as fast as a search for `^`.
+    return _DEEP_LINE.search(b"\n" + utf8) is not None
+
+
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "hcl": LanguageSyntax(is_data=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
-    "json": LanguageSyntax(is_data=True, queries=("json",), comments=("//",), json_dialect="strict"),
-    "jsonc": LanguageSyntax(is_data=True, queries=("json",), comments=("//",), json_dialect="tolerant"),
+    "json": LanguageSyntax(
+        is_data=True,
+        queries=("json",),
+        comments=("//",),
+        json_dialect="strict",
+        unseen_errors=_find_control_characters,
+        template_marks=_JSON_MARKS,
+    ),
+    "jsonc": LanguageSyntax(
+        is_data=True,
+        queries=("json",),
+        comments=("//",),
+        json_dialect="tolerant",
+        unseen_errors=_find_control_characters,
+        template_marks=_JSON_MARKS,
+    ),
     "sql": LanguageSyntax(
         is_approximate=True,
         queries=("sql",),
@@ -29,6 +74,12 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         comments=("--",),
         migrations=(MigrationFramework(b"", path=_MIGRATION_PATH),),
     ),
-    "toml": LanguageSyntax(is_data=True, queries=("toml",), comments=("#",)),
-    "yaml": LanguageSyntax(is_data=True, queries=("yaml",), comments=("#",)),
+    "toml": LanguageSyntax(is_data=True, queries=("toml",), comments=("#",), template_marks=TemplateMarks()),
+    "yaml": LanguageSyntax(
+        is_data=True,
+        queries=("yaml",),
+        comments=("#",),
+        overruns_scanner=_overruns_yaml_scanner,
+        template_marks=TemplateMarks(),
+    ),
 }

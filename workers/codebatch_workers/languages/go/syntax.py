@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework, TemplateMarks, UnseenError
 from codebatch_workers.syntax.names import DeclaredName, plain_name
+
+_TOP_LEVEL_NODES = frozenset(
+    {
+        "comment",
+        "const_declaration",
+        "empty_statement",
+        "function_declaration",
+        "import_declaration",
+        "method_declaration",
+        "package_clause",
+        "type_declaration",
+        "var_declaration",
+    }
+)
+
+
+def _find_code_outside_functions(root: Node, _utf8: bytes) -> Iterator[UnseenError]:
+    nodes = [node for node in root.named_children if node.type != "comment"]
+    if nodes and nodes[0].type != "package_clause":
+        yield UnseenError(nodes[0].start_byte, nodes[0].end_byte, "missing package clause")
+        return
+    for node in nodes:
+        if node.type not in _TOP_LEVEL_NODES:
+            yield UnseenError(node.start_byte, node.end_byte, "statement outside of a function")
+
 
 _METHOD_RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
 
@@ -35,5 +60,7 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         ),
         comments=("//",),
         migrations=(MigrationFramework(b"goose.AddMigration"),),
+        unseen_errors=_find_code_outside_functions,
+        template_marks=TemplateMarks(are_names=True),
     )
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import msgspec
+
 from codebatch_workers.languages.javascript.declared_names import bound_names, declared_names
-from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework, TemplateMarks
 
 _MIGRATIONS = (
     MigrationFramework(
@@ -19,6 +21,18 @@ _MIGRATIONS = (
     ),
 )
 
+_TYPESCRIPT = LanguageSyntax(
+    queries=("script", "typescript"),
+    binding_queries=("script", "typescript"),
+    declared_names=declared_names,
+    bound_names=bound_names,
+    comments=("//",),
+    migrations=_MIGRATIONS,
+    template_marks=TemplateMarks(),
+    parameter_nodes="optional_parameter required_parameter",
+    has_nested_parameters=True,
+)
+
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "javascript": LanguageSyntax(
         queries=("script", "javascript"),
@@ -28,20 +42,11 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         comments=("//",),
         migrations=_MIGRATIONS,
         is_for_browsers=True,
+        has_dense_lines=True,
+        template_marks=TemplateMarks(),
+        parameter_nodes="array_pattern assignment_pattern identifier object_pattern rest_pattern",
+        has_nested_parameters=True,
     ),
-    "tsx": LanguageSyntax(
-        queries=("script", "typescript", "jsx"),
-        binding_queries=("script", "typescript"),
-        declared_names=declared_names,
-        bound_names=bound_names,
-        comments=("//",),
-    ),
-    "typescript": LanguageSyntax(
-        queries=("script", "typescript"),
-        binding_queries=("script", "typescript"),
-        declared_names=declared_names,
-        bound_names=bound_names,
-        comments=("//",),
-        migrations=_MIGRATIONS,
-    ),
+    "tsx": msgspec.structs.replace(_TYPESCRIPT, queries=("script", "typescript", "jsx"), migrations=()),
+    "typescript": _TYPESCRIPT,
 }

@@ -8,5 +8,10 @@ from codebatch_workers.languages.lua.declared_names import declared_names
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
-    "lua": LanguageSyntax(queries=("lua",), declared_names=declared_names, comments=("--",))
+    "lua": LanguageSyntax(
+        queries=("lua",),
+        declared_names=declared_names,
+        comments=("--",),
+        parameter_nodes="identifier vararg_expression",
+    )
 }

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework, TemplateMarks
 from codebatch_workers.syntax.names import DeclaredName, plain_name
 
 
@@ -37,5 +37,7 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
                 ),
             ),
         ),
+        template_marks=TemplateMarks(are_names=True),
+        parameter_nodes="property_promotion_parameter simple_parameter variadic_parameter",
     )
 }

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
+from codebatch_workers.languages.python.type_calls import replace_type_calls
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework, TemplateMarks
 from codebatch_workers.syntax.names import DeclaredName, identifier_names, names_by_field, plain_name
 
 _TARGET_NODES = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"})
@@ -45,5 +46,10 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
                 (re.compile(rb"(?m)^revision\b[^\n=]*="), re.compile(rb"(?m)^down_revision\b[^\n=]*=")),
             ),
         ),
+        declares_encoding=True,
+        repair_parsed=replace_type_calls,
+        template_marks=TemplateMarks(are_names=True),
+        parameter_nodes="default_parameter dictionary_splat_pattern identifier list_splat_pattern "
+        "typed_default_parameter typed_parameter",
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax, TemplateMarks
 from codebatch_workers.syntax.names import names_by_field
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
@@ -17,5 +17,7 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
             b"return static struct trait true type unsafe use where while".split()
         ),
         comments=("//",),
+        template_marks=TemplateMarks(are_names=True),
+        parameter_nodes="parameter self_parameter",
     )
 }

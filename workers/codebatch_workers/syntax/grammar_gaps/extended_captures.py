@@ -10,17 +10,17 @@ from operator import attrgetter
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language_source import LanguageSource
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 _start_byte = attrgetter("start_byte")
 
 
-def extended_captures(captures: dict[str, list[Node]], utf8: bytes, source: LanguageSource) -> Mapping[str, list[Node]]:
+def extended_captures(captures: dict[str, list[Node]], utf8: bytes, syntax: LanguageSyntax) -> Mapping[str, list[Node]]:
     """Return the captures of a query, with those added that are derived from them."""
-    if source.extend_captures is not None:
-        return source.extend_captures(captures, utf8)
+    if syntax.extend_captures is not None:
+        return syntax.extend_captures(captures, utf8)
     functions = captures.get("function")
-    types = source.parameter_nodes.split()
+    types = syntax.parameter_nodes.split()
     if not types or functions is None:
         return captures
     parameters = captures.get("parameter", [])
@@ -28,6 +28,6 @@ def extended_captures(captures: dict[str, list[Node]], utf8: bytes, source: Lang
         declared = function.child_by_field_name("parameters")
         if declared is not None:
             parameters += [node for node in declared.named_children if node.type in types]
-    if source.has_nested_parameters:
+    if syntax.has_nested_parameters:
         parameters.sort(key=_start_byte)
     return {**captures, "parameter": parameters} if parameters else captures
