@@ -10,8 +10,7 @@ import pytest
 
 import codebatch_workers.languages
 from codebatch_workers.languages import registry
-from codebatch_workers.syntax.language.languages import every_language
-from codebatch_workers.syntax.language.parts import family_of
+from codebatch_workers.syntax.language.languages import every_language, family_of
 
 FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())

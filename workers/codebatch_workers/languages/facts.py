@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from codebatch.model.analysis.language_facts import LanguageFacts
-from codebatch_workers.syntax.language.parts import family_of
+from codebatch_workers.syntax.language.languages import family_of
 
 _PLAIN = LanguageFacts(mentions="plain")
 _PLAIN_WITH_HASHES = LanguageFacts(mentions="plain", has_hash_comments=True)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import tree_sitter
 
-from codebatch_workers.syntax.language.languages import load_grammar
-from codebatch_workers.syntax.language.parts import family_of
+from codebatch_workers.syntax.language.languages import family_of, load_grammar
 from codebatch_workers.syntax.language_syntax import language_syntax
 
 _FAMILIES_DIRECTORY = Path(__file__).parents[1] / "languages"

@@ -1,4 +1,4 @@
-"""Detection of the language of a file, and loading of grammars.
+"""The registry of languages: how files show their language, the package of its grammar, and its family.
 
 The language depends only on the path, the content, and the `language` context. A file is recognized by its whole name,
 by its shebang, or by its longest known extension, in this order. A grammar is imported when a file of its language is
@@ -320,6 +320,27 @@ _EXTRA_GRAMMARS: dict[str, _GrammarPackage] = {
 }
 _ALL_GRAMMARS = _REQUIRED_GRAMMARS | _EXTRA_GRAMMARS
 
+# The languages of each family. A family has a folder in `codebatch_workers.languages`.
+_LANGUAGES_BY_FAMILY = {
+    "c": "c cpp",
+    "csharp": "csharp",
+    "data": "hcl json jsonc sql toml yaml",
+    "go": "go",
+    "javascript": "javascript tsx typescript",
+    "jvm": "java kotlin scala",
+    "lua": "lua",
+    "markup": "css html markdown",
+    "php": "php",
+    "python": "python",
+    "ruby": "ruby",
+    "rust": "rust",
+    "shell": "bash zsh",
+    "swift": "swift",
+}
+_FAMILY_BY_LANGUAGE = {
+    language: family for family, languages in _LANGUAGES_BY_FAMILY.items() for language in languages.split()
+}
+
 # The distributions of grammars. GRAMMAR_TOOLS are always required. EXTRA_GRAMMAR_TOOLS are optional, each with its
 # language.
 GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _REQUIRED_GRAMMARS.values()}))
@@ -330,6 +351,11 @@ LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
 
 # Languages of templates. A template is text of another language with marks, which a program replaces by values.
 TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "mustache", "twig"})
+
+
+def family_of(language: str) -> str | None:
+    """Return the family of a language, or None if the language has no folder."""
+    return _FAMILY_BY_LANGUAGE.get(language)
 
 
 def grammar_module(language: str) -> str:

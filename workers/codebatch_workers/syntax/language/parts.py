@@ -16,26 +16,9 @@ from typing import ClassVar, TypeVar, cast
 
 import msgspec
 
+from codebatch_workers.syntax.language.languages import family_of
+
 _FAMILIES_PACKAGE = "codebatch_workers.languages"
-_LANGUAGES_BY_FAMILY = {
-    "c": "c cpp",
-    "csharp": "csharp",
-    "data": "hcl json jsonc sql toml yaml",
-    "go": "go",
-    "javascript": "javascript tsx typescript",
-    "jvm": "java kotlin scala",
-    "lua": "lua",
-    "markup": "css html markdown",
-    "php": "php",
-    "python": "python",
-    "ruby": "ruby",
-    "rust": "rust",
-    "shell": "bash zsh",
-    "swift": "swift",
-}
-_FAMILY_BY_LANGUAGE = {
-    language: family for family, languages in _LANGUAGES_BY_FAMILY.items() for language in languages.split()
-}
 
 
 class LanguagePart(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +32,6 @@ class LanguagePart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PartT = TypeVar("PartT", bound=LanguagePart)
-
-
-def family_of(language: str) -> str | None:
-    """Return the family of a language, or None if the language has no folder."""
-    return _FAMILY_BY_LANGUAGE.get(language)
 
 
 def language_part(language: str, kind: type[PartT]) -> PartT:
