@@ -18,7 +18,6 @@ FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py
 PARTS = {
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",
-    "names": "USED_NAMES",
     "symbols": "SYMBOLS",
     "syntax": "SYNTAX",
     "uses": "USES",

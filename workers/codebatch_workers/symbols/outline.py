@@ -38,8 +38,9 @@ from typing import cast
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.record import Edge, Symbol, SymbolType
+from codebatch.model.record import Symbol, SymbolType
 from codebatch_workers.symbols.csharp_types import OTHER_DECLARATION, type_declarations
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition, find_macros
 from codebatch_workers.symbols.parameters_and_visibility import (
     VISIBILITY_RULES,
@@ -107,13 +108,6 @@ class _SymbolDefinition(msgspec.Struct, frozen=True, gc=False):
     symbol_type: SymbolType
     scope: str
     qualified: str
-
-
-class FileOutline(msgspec.Struct, frozen=True):
-    """The symbols of a file and its edges, each sorted by position."""
-
-    symbols: list[Symbol]
-    edges: list[Edge]
 
 
 def file_outline(file: SourceFile) -> FileOutline:

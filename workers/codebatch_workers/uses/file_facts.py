@@ -12,9 +12,10 @@ from tree_sitter import Node
 from codebatch.model.analysis.uses import Certainty, Definition
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.symbols.file_exports import ModuleExport, file_exports
-from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
+from codebatch_workers.symbols.file_outline import FileOutline
+from codebatch_workers.symbols.language_symbols import language_symbols
 from codebatch_workers.symbols.local_names import LocalNames
-from codebatch_workers.symbols.outline import FileOutline, file_outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
@@ -65,7 +66,7 @@ class SourceFacts:
     @cached_property
     def imports(self) -> Sequence[LocalImport]:
         """The names that imports bind in the file, and the imports of all names of a module."""
-        return local_imports(self.file, IMPORTS_BY_LANGUAGE.get(self.language), self.rules.bind_import)
+        return local_imports(self.file, language_symbols(self.language).imports, self.rules.bind_import)
 
     def links_of(self, imported: LocalImport) -> Sequence[Edge]:
         """Return the `depends` edges of an import.

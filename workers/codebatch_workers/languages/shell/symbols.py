@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codebatch_workers.symbols.language_symbols import LanguageSymbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime
 
-SYMBOLS: Mapping[str, LanguageSymbols] = {
-    "bash": LanguageSymbols(),
-    "zsh": LanguageSymbols(),
-}
+_SHELL = LanguageSymbols(load_time=LoadTime(function_nodes=frozenset({"function_definition"})))
+SYMBOLS: Mapping[str, LanguageSymbols] = {"bash": _SHELL, "zsh": _SHELL}
