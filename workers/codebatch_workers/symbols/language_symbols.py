@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.record import Names
+from codebatch.model.record import Names, SymbolType, Visibility
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.imported_names import ImportsReader
 from codebatch_workers.syntax.language.parts import LanguagePart, language_part
@@ -36,9 +37,59 @@ class LoadTime(msgspec.Struct, frozen=True, kw_only=True):
     declaration_endings: tuple[bytes, ...] = ()
 
 
+class ParameterRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of functions.
+
+    - `leading_name`: a pattern for parameters that begin with their name, which is the last group.
+    - `read_name`: a function that returns the name of any other parameter. By default, the name is the whole text.
+    - `placeholder`: a pattern for captured text that is not a parameter, such as `void` in C.
+    - `declare_fields`: each captured field of a parameter is one, not only those of constructors.
+    - `have_decorators`: decorators in a method belong to its parameters.
+    """
+
+    leading_name: re.Pattern[bytes] | None = None
+    read_name: Callable[[Node, bytes], str] | None = None
+    placeholder: re.Pattern[bytes] | None = None
+    declare_fields: bool = False
+    have_decorators: bool = False
+
+
+class TypeDeclaration(NamedTuple):
+    """The number of type parameters, whether it is a part of a type, and whether it is in a branch of `#if`."""
+
+    type_parameters: int = 0
+    is_partial: bool = False
+    is_conditional: bool = False
+
+
+OTHER_DECLARATION = TypeDeclaration()
+
+TypeDeclarationsReader = Callable[[Mapping[str, Sequence[Node]], bytes, Sequence[int]], dict[int, TypeDeclaration]]
+"""A function that maps the offset of a name to its declaration, from the captures, the text and all ascending offsets.
+
+Names without a property of TypeDeclaration are left out.
+"""
+
+VisibilityRule = Callable[[str, SymbolType, str], Visibility]
+"""A function that returns the visibility of a name without a keyword.
+
+The arguments are the name, its symbol type, and the symbol type of the enclosing definition.
+"""
+
+
 class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     """The definitions of a language, and the names in its code.
 
+    - `scope_separator`: the text between the names in a qualified name.
+    - `is_constructor`: whether a method with a name in a class constructs an object. Captures show other constructors.
+    - `parameters`: rules for the parameters of functions.
+    - `visibility`: the visibility of names without a keyword. By default, they are public.
+    - `type_declarations`: a function that returns properties of the declarations of types.
+    - `rejects_reserved_names`: the grammar accepts a reserved word as a name only in code with errors.
+    - `capitals_are_constants`: a variable in capitals is a constant.
+    - `has_unnamed_types`: a field outside of a type is one of a type without a name, and not recorded.
+    - `has_nested_functions`: a function in a function is not an error of the grammar.
+    - `trailing_marks`: the characters after a definition that the grammar includes in it, besides white space.
     - `imports`: a function that returns the imported names of an import statement.
     - `load_time`: the time at which imports are executed.
     - `used_names`: a function that returns the names that a file uses without an import. The file has a tree.
@@ -46,6 +97,16 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
 
     MODULE: ClassVar[str] = "symbols"
 
+    scope_separator: str = "."
+    is_constructor: Callable[[str, str], bool] | None = None
+    parameters: ParameterRules = ParameterRules()
+    visibility: VisibilityRule | None = None
+    type_declarations: TypeDeclarationsReader | None = None
+    rejects_reserved_names: bool = False
+    capitals_are_constants: bool = False
+    has_unnamed_types: bool = False
+    has_nested_functions: bool = True
+    trailing_marks: bytes = b""
     imports: ImportsReader | None = None
     load_time: LoadTime = LoadTime()
     used_names: UsedNamesReader | None = None

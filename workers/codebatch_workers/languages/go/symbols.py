@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tree_sitter import Node
 
+from codebatch.model.record import SymbolType, Visibility
 from codebatch_workers.languages.go.names import read_names
 from codebatch_workers.symbols.imported_names import ImportedName, literal_text
-from codebatch_workers.symbols.language_symbols import LanguageSymbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, ParameterRules
 
 
 def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
@@ -27,6 +29,16 @@ def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     ]
 
 
+def _visibility_by_capital(name: str, symbol_type: SymbolType, _around: str) -> Visibility:
+    return "public" if name[0].isupper() or symbol_type in ("import", "module") else "private"
+
+
 SYMBOLS: Mapping[str, LanguageSymbols] = {
-    "go": LanguageSymbols(imports=_read_imports, used_names=read_names),
+    "go": LanguageSymbols(
+        parameters=ParameterRules(leading_name=re.compile(rb"[\w\x80-\xff]+")),
+        visibility=_visibility_by_capital,
+        has_unnamed_types=True,
+        imports=_read_imports,
+        used_names=read_names,
+    ),
 }

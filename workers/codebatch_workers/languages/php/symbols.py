@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from codebatch_workers.languages.php.imported_names import read_imports
 from codebatch_workers.languages.php.names import read_names
-from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, ParameterRules
 from codebatch_workers.symbols.load_time import is_within
 
 _FUNCTION_NODES = frozenset({"function_definition", "method_declaration", "anonymous_function", "arrow_function"})
@@ -20,5 +20,10 @@ def _is_deferred(node: Node, _utf8: bytes) -> bool:
 
 
 SYMBOLS: Mapping[str, LanguageSymbols] = {
-    "php": LanguageSymbols(imports=read_imports, load_time=LoadTime(is_deferred=_is_deferred), used_names=read_names),
+    "php": LanguageSymbols(
+        parameters=ParameterRules(declare_fields=True),
+        imports=read_imports,
+        load_time=LoadTime(is_deferred=_is_deferred),
+        used_names=read_names,
+    ),
 }

@@ -6,5 +6,7 @@ from collections.abc import Mapping
 
 from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime
 
-_SHELL = LanguageSymbols(load_time=LoadTime(function_nodes=frozenset({"function_definition"})))
+_SHELL = LanguageSymbols(
+    capitals_are_constants=True, load_time=LoadTime(function_nodes=frozenset({"function_definition"}))
+)
 SYMBOLS: Mapping[str, LanguageSymbols] = {"bash": _SHELL, "zsh": _SHELL}
