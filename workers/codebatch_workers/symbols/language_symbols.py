@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import msgspec
 from tree_sitter import Node
 
 from codebatch.model.record import Names, SymbolType, Visibility
+from codebatch_workers.symbols.file_exports import FileExports
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.imported_names import ImportsReader
 from codebatch_workers.syntax.language.parts import LanguagePart, language_part
@@ -17,6 +18,16 @@ from codebatch_workers.syntax.source import SourceFile
 
 UsedNamesReader = Callable[[SourceFile, FileOutline], "Names | None"]
 """A function that returns the record with the names that a file uses, or None if there are none."""
+
+
+UnmarkedCallsReader = Callable[[SourceFile], tuple[tuple[int, int], ...]]
+"""A function that returns the ranges of called chains of names for which the grammar has no call, in text order."""
+
+InnerNameRule = Callable[[Node, bytes, int, int], bool]
+"""A function that returns whether a part of a token is a name.
+
+The arguments are the node of the token, the text of the file, and the start and end of the part.
+"""
 
 
 class LoadTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +63,19 @@ class ParameterRules(msgspec.Struct, frozen=True, kw_only=True):
     placeholder: re.Pattern[bytes] | None = None
     declare_fields: bool = False
     have_decorators: bool = False
+
+
+class MarkRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The marks of definitions with which other code can find and call them (marks.py).
+
+    - `counted`: the last parts of the names of marks that count. If there are none, all do that are no descriptions.
+    - `read_before`: a function that returns marks in a node before a definition, for which the grammar has no node.
+    - `read_around`: a function that returns marks that a node around a definition states.
+    """
+
+    counted: frozenset[str] = frozenset()
+    read_before: Callable[[Node], Iterator[str]] | None = None
+    read_around: Callable[[Node], Iterator[str]] | None = None
 
 
 class TypeDeclaration(NamedTuple):
@@ -92,6 +116,13 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     - `trailing_marks`: the characters after a definition that the grammar includes in it, besides white space.
     - `imports`: a function that returns the imported names of an import statement.
     - `load_time`: the time at which imports are executed.
+    - `exports`: a function that returns the names that a module imports and exports.
+    - `has_imports_without_calls`: no import contains a call, so that recorded calls show what a name is.
+    - `has_only_strings`: the language has no names of its own. Strings can name definitions of other files.
+    - `inner_names`: for types of tokens, a rule that finds the names that are a part of a token.
+    - `marks`: rules for the marks of definitions.
+    - `outer_callees`: types of captured callees that contain another captured callee, which is the one that counts.
+    - `unmarked_calls`: a function that returns the calls for which the grammar has no node.
     - `used_names`: a function that returns the names that a file uses without an import. The file has a tree.
     """
 
@@ -109,6 +140,13 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     trailing_marks: bytes = b""
     imports: ImportsReader | None = None
     load_time: LoadTime = LoadTime()
+    exports: Callable[[SourceFile], FileExports] | None = None
+    has_imports_without_calls: bool = False
+    has_only_strings: bool = False
+    inner_names: Mapping[str, InnerNameRule] = {}
+    marks: MarkRules = MarkRules()
+    outer_callees: frozenset[str] = frozenset()
+    unmarked_calls: UnmarkedCallsReader | None = None
     used_names: UsedNamesReader | None = None
 
 

@@ -10,12 +10,11 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch.model.record import Edge, EdgeType
-from codebatch_workers.symbols.callees import called_values, last_name
+from codebatch_workers.symbols.callees import called_values, last_name, unmarked_calls
 from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.language_symbols import language_symbols
 from codebatch_workers.symbols.load_time import is_deferred_import, is_type_only_import
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
-from codebatch_workers.symbols.unmarked_calls import unmarked_calls
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, strip_generics
 from codebatch_workers.syntax.source import SourceFile
 
@@ -141,8 +140,8 @@ class FileRelations:
 
     def _add_calls_of(self, callee: Node, source: str) -> None:
         """Add an edge for each chain of names that a callee may call."""
-        if self.language == "scala" and callee.type == "generic_function":
-            return  # The function in it is captured too, because it can be called without parentheses.
+        if callee.type in self._rules.outer_callees:
+            return
         for value in called_values(callee):
             end = last_name(value).end_byte
             target = self._callee_between(value.start_byte, end)

@@ -10,9 +10,10 @@ from tree_sitter import Node
 from codebatch.model.record import SymbolType, Visibility
 from codebatch_workers.languages.c.imported_names import read_imports
 from codebatch_workers.languages.c.names import read_names
-from codebatch_workers.symbols.language_symbols import LanguageSymbols, ParameterRules
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules, ParameterRules
 from codebatch_workers.symbols.parameters_and_visibility import declaration_text, last_name
 
+_PRAGMAS_WITH_NAMES = frozenset({b"acc", b"omp", b"redefine_extname", b"weak"})
 _PLACEHOLDER = re.compile(rb"void\Z|/[*/]")
 
 
@@ -47,10 +48,27 @@ def _cpp_visibility(_name: str, _symbol_type: SymbolType, around: str) -> Visibi
     return "private" if around == "class" else "public"
 
 
+def _is_in_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
+    """Return whether the part is a name in `#undef NAME`, `#pragma weak NAME` or `#pragma omp … NAME`."""
+    directive = node.prev_sibling
+    if directive is None or directive.type != "preproc_directive":
+        return False
+    text = b"".join((directive.text or b"").split())
+    return text == b"#undef" or (text == b"#pragma" and (node.text or b"").split()[0] in _PRAGMAS_WITH_NAMES)
+
+
+_INNER_NAMES = {"preproc_arg": _is_in_directive}
+_MARKS = MarkRules(counted=frozenset({"constructor", "destructor", "interrupt", "isr", "section", "signal", "used"}))
 _PARAMETERS = ParameterRules(read_name=_read_parameter, placeholder=_PLACEHOLDER)
 SYMBOLS: Mapping[str, LanguageSymbols] = {
     "c": LanguageSymbols(
-        parameters=_PARAMETERS, has_nested_functions=False, imports=read_imports, used_names=read_names
+        parameters=_PARAMETERS,
+        has_nested_functions=False,
+        imports=read_imports,
+        has_imports_without_calls=True,
+        inner_names=_INNER_NAMES,
+        marks=_MARKS,
+        used_names=read_names,
     ),
     "cpp": LanguageSymbols(
         scope_separator="::",
@@ -58,6 +76,9 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         parameters=_PARAMETERS,
         visibility=_cpp_visibility,
         imports=read_imports,
+        has_imports_without_calls=True,
+        inner_names=_INNER_NAMES,
+        marks=_MARKS,
         used_names=read_names,
     ),
 }

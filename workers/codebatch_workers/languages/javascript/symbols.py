@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
+from codebatch_workers.languages.javascript.file_exports import file_exports
 from codebatch_workers.languages.javascript.load_time import is_deferred, is_erasable, is_flow_type_only, is_type_only
 from codebatch_workers.symbols.imported_names import ImportedName, node_text
 from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, ParameterRules
@@ -36,6 +37,7 @@ _TYPESCRIPT = LanguageSymbols(
     parameters=_PARAMETERS,
     visibility=_visibility_by_hash,
     imports=_read_imports,
+    exports=file_exports,
     load_time=LoadTime(
         is_deferred=is_deferred,
         is_type_only=is_type_only,
@@ -48,6 +50,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         parameters=_PARAMETERS,
         visibility=_visibility_by_hash,
         imports=_read_imports,
+        exports=file_exports,
         load_time=LoadTime(is_deferred=is_deferred, is_type_only=is_flow_type_only),
     ),
     "tsx": _TYPESCRIPT,

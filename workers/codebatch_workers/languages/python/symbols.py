@@ -28,6 +28,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         capitals_are_constants=True,
         trailing_marks=b";\\",
         imports=read_imports,
+        has_imports_without_calls=True,
         load_time=LoadTime(
             function_nodes=frozenset({"function_definition"}),
             is_deferred=is_for_main_program,

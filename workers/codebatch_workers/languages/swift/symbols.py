@@ -9,6 +9,7 @@ from tree_sitter import Node
 from codebatch_workers.languages.swift.names import read_names
 from codebatch_workers.symbols.imported_names import ImportedName, node_text
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
+from codebatch_workers.symbols.occurrences.inner_names import is_marked_name
 
 
 def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
@@ -18,5 +19,7 @@ def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 SYMBOLS: Mapping[str, LanguageSymbols] = {
-    "swift": LanguageSymbols(imports=_read_imports, used_names=read_names),
+    "swift": LanguageSymbols(
+        imports=_read_imports, inner_names={"simple_identifier": is_marked_name}, used_names=read_names
+    ),
 }
