@@ -16,6 +16,7 @@ from codebatch_workers.syntax.language.parts import family_of
 FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())
 PARTS = {
+    "duplicates": "DUPLICATES",
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",
     "symbols": "SYMBOLS",
