@@ -17,6 +17,7 @@ FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())
 PARTS = {
     "duplicates": "DUPLICATES",
+    "errors": "ERRORS",
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",
     "symbols": "SYMBOLS",

@@ -68,7 +68,7 @@ class ParameterRules(msgspec.Struct, frozen=True, kw_only=True):
 class MarkRules(msgspec.Struct, frozen=True, kw_only=True):
     """The marks of definitions with which other code can find and call them (marks.py).
 
-    - `counted`: the last parts of the names of marks that count. If there are none, all do that are no descriptions.
+    - `counted`: the last parts of the names of marks that count. By default, all count, except descriptions.
     - `read_before`: a function that returns marks in a node before a definition, for which the grammar has no node.
     - `read_around`: a function that returns marks that a node around a definition states.
     """
