@@ -13,6 +13,7 @@ from codebatch.model.record import Names, SymbolType, Visibility
 from codebatch_workers.symbols.file_exports import FileExports
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.imported_names import ImportsReader
+from codebatch_workers.symbols.macros import MacroRules
 from codebatch_workers.syntax.language.parts import LanguagePart, language_part
 from codebatch_workers.syntax.source import SourceFile
 
@@ -120,6 +121,7 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     - `has_imports_without_calls`: no import contains a call, so that recorded calls show what a name is.
     - `has_only_strings`: the language has no names of its own. Strings can name definitions of other files.
     - `inner_names`: for types of tokens, a rule that finds the names that are a part of a token.
+    - `macros`: functions that read the macros of a language with a preprocessor.
     - `marks`: rules for the marks of definitions.
     - `outer_callees`: types of captured callees that contain another captured callee, which is the one that counts.
     - `unmarked_calls`: a function that returns the calls for which the grammar has no node.
@@ -144,6 +146,7 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     has_imports_without_calls: bool = False
     has_only_strings: bool = False
     inner_names: Mapping[str, InnerNameRule] = {}
+    macros: MacroRules | None = None
     marks: MarkRules = MarkRules()
     outer_callees: frozenset[str] = frozenset()
     unmarked_calls: UnmarkedCallsReader | None = None

@@ -41,7 +41,7 @@ from tree_sitter import Node
 from codebatch.model.record import Symbol, SymbolType
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.language_symbols import OTHER_DECLARATION, language_symbols
-from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition, find_macros
+from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
 from codebatch_workers.symbols.parameters_and_visibility import (
     AccessSections,
     decorator_names,
@@ -397,8 +397,8 @@ class ScopeDefinitions:
 
     def _add_macros(self) -> MacroBodies:
         """Record macros. Drop symbols that the grammar found in their bodies. Return the bodies."""
-        if self.file.syntax.has_macros:
-            self.macros = find_macros(self.utf8, self.captures.get("comment", []))
+        if self.rules.macros is not None:
+            self.macros = self.rules.macros.find_macros(self.utf8, self.captures.get("comment", []))
         macros_found = self.macros
         bodies = MacroBodies(macros_found)
         if bodies:

@@ -239,10 +239,12 @@ class FileRelations:
 
         The grammar does not parse macro bodies, so the calls are found by their text.
         """
-        excluded = reserved | {b"defined", b"__attribute__", b"_Pragma"}
+        rules = self._rules.macros
+        if rules is None:
+            return
         for macro in macros:
             name = self.utf8[macro.start : macro.name_end].decode("utf-8", "replace")
-            for end, target in macro.iter_calls(self.utf8, excluded):
+            for end, target in rules.iter_calls(macro, self.utf8, reserved):
                 self._edges_of_macros.append((end - 1, "calls", name, target))
 
     def edge_records(self, ignored: MacroBodies) -> list[Edge]:

@@ -9,8 +9,10 @@ from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
 from codebatch_workers.languages.c.imported_names import read_imports
+from codebatch_workers.languages.c.macro_definitions import find_macros, iter_calls, iter_words
 from codebatch_workers.languages.c.names import read_names
 from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules, ParameterRules
+from codebatch_workers.symbols.macros import MacroRules
 from codebatch_workers.symbols.parameters_and_visibility import declaration_text, last_name
 
 _PRAGMAS_WITH_NAMES = frozenset({b"acc", b"omp", b"redefine_extname", b"weak"})
@@ -58,6 +60,7 @@ def _is_in_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
 
 
 _INNER_NAMES = {"preproc_arg": _is_in_directive}
+_MACROS = MacroRules(find_macros, iter_words, iter_calls)
 _MARKS = MarkRules(counted=frozenset({"constructor", "destructor", "interrupt", "isr", "section", "signal", "used"}))
 _PARAMETERS = ParameterRules(read_name=_read_parameter, placeholder=_PLACEHOLDER)
 SYMBOLS: Mapping[str, LanguageSymbols] = {
@@ -67,6 +70,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         imports=read_imports,
         has_imports_without_calls=True,
         inner_names=_INNER_NAMES,
+        macros=_MACROS,
         marks=_MARKS,
         used_names=read_names,
     ),
@@ -78,6 +82,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         imports=read_imports,
         has_imports_without_calls=True,
         inner_names=_INNER_NAMES,
+        macros=_MACROS,
         marks=_MARKS,
         used_names=read_names,
     ),

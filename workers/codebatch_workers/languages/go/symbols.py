@@ -35,7 +35,7 @@ def _visibility_by_capital(name: str, symbol_type: SymbolType, _around: str) -> 
     return "public" if name[0].isupper() or symbol_type in ("import", "module") else "private"
 
 
-def _called_from_outside(node: Node) -> Iterator[str]:
+def _read_directive(node: Node) -> Iterator[str]:
     """Yield the directive of a comment that makes a function known to code in other languages and packages."""
     text = node.text or b""
     if _DIRECTIVE.match(text):
@@ -49,7 +49,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         has_unnamed_types=True,
         imports=_read_imports,
         has_imports_without_calls=True,
-        marks=MarkRules(read_before=_called_from_outside),
+        marks=MarkRules(read_before=_read_directive),
         used_names=read_names,
     ),
 }

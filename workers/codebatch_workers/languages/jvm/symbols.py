@@ -37,12 +37,12 @@ def _is_interpolated_name(node: Node, utf8: bytes, start: int, _end: int) -> boo
     return start > node.start_byte - 1 and utf8[start - 1 : start] == b"$" and utf8[start - 2 : start - 1] not in b"\\$"
 
 
-def _implicit_modifier(node: Node) -> Iterator[str]:
+def _read_implicit(node: Node) -> Iterator[str]:
     if node.type == "modifiers" and _IMPLICIT.search(node.text or b""):
         yield "implicit"
 
 
-def _given_definition(node: Node) -> Iterator[str]:
+def _read_given(node: Node) -> Iterator[str]:
     if node.type == "given_definition":
         yield "given"
 
@@ -63,7 +63,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
     "scala": LanguageSymbols(
         imports=read_scala_imports,
         inner_names={"identifier": is_marked_name},
-        marks=MarkRules(read_before=_implicit_modifier, read_around=_given_definition),
+        marks=MarkRules(read_before=_read_implicit, read_around=_read_given),
         outer_callees=frozenset({"generic_function"}),
         used_names=read_scala_names,
     ),

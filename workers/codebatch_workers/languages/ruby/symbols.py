@@ -20,7 +20,7 @@ def _is_autoload(node: Node, utf8: bytes) -> bool:
     return method is not None and utf8[method.start_byte : method.end_byte] == b"autoload"
 
 
-def _called_with_definition(node: Node) -> Iterator[str]:
+def _read_method_around(node: Node) -> Iterator[str]:
     """Yield the method that gets a definition as its argument, as in `memoize def name`."""
     call = node.parent if node.type == "argument_list" else None
     if call is not None and (call.text or b"").isascii():
@@ -39,7 +39,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
             "simple_symbol": is_symbol,
             "string_content": is_listed_symbol,
         },
-        marks=MarkRules(read_around=_called_with_definition),
+        marks=MarkRules(read_around=_read_method_around),
         unmarked_calls=unmarked_calls,
         used_names=read_names,
     ),

@@ -21,7 +21,7 @@ def _visibility(_name: str, symbol_type: SymbolType, around: str) -> Visibility:
     return "public" if is_public else "private"
 
 
-def _implemented_trait(node: Node) -> Iterator[str]:
+def _read_trait(node: Node) -> Iterator[str]:
     """Yield `impl A` for a node in the implementation of a trait."""
     body = node.parent if node.parent is not None and node.parent.type == "declaration_list" else None
     trait = body.parent.child_by_field_name("trait") if body is not None and body.parent is not None else None
@@ -38,7 +38,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         visibility=_visibility,
         imports=read_imports,
         inner_names={"identifier": is_marked_name, "string_content": is_in_format},
-        marks=MarkRules(read_around=_implemented_trait),
+        marks=MarkRules(read_around=_read_trait),
         unmarked_calls=unmarked_calls,
         used_names=read_names,
     ),

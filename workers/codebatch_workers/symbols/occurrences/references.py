@@ -16,7 +16,6 @@ from codebatch.model.task import JsonValue
 from codebatch.model.text.words import searched_word
 from codebatch_workers.symbols.callees import called_name_ends, unmarked_calls
 from codebatch_workers.symbols.language_symbols import InnerNameRule, language_symbols
-from codebatch_workers.symbols.macros import find_macros
 from codebatch_workers.symbols.occurrences.calls import NameReference, call_references
 from codebatch_workers.symbols.occurrences.named_strings import is_key, is_named_by_string
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
@@ -157,13 +156,13 @@ def _called_name_ends(file: SourceFile) -> set[int]:
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
     """Map the range of each name in a macro body to whether the body calls this name."""
-    if not file.syntax.has_macros:
+    rules = language_symbols(file.language).macros
+    if rules is None:
         return {}
-    definitions_of_macros = find_macros(file.utf8, file.captures.get("comment", ()))
     return {
         (word.start, word.end): word.is_called
-        for macro in definitions_of_macros
-        for word in macro.iter_words(file.utf8)
+        for macro in rules.find_macros(file.utf8, file.captures.get("comment", ()))
+        for word in rules.iter_words(macro, file.utf8)
     }
 
 
