@@ -15,10 +15,11 @@ from codebatch_workers.syntax.language.languages import every_language, family_o
 FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())
 PARTS = {
+    "duplicates": "DUPLICATES",
+    "errors": "ERRORS",
     "gaps": "GAPS",
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",
-    "names": "USED_NAMES",
     "patterns": "PATTERNS",
     "symbols": "SYMBOLS",
     "syntax": "SYNTAX",

@@ -6,6 +6,7 @@ import re
 
 from tree_sitter import Node
 
+from codebatch_workers.duplicates.language_duplicates import language_duplicates
 from codebatch_workers.syntax.source import SourceFile
 
 # Codes of ISO 639-1, and those of ISO 639-2 and 639-3 that projects translate into.
@@ -26,8 +27,6 @@ _TRANSLATION_DIRECTORIES = frozenset(
 _TRANSLATION_NAME = re.compile(
     rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
 )
-_RUST_TEST_ATTRIBUTE = re.compile(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
-_C_TEST_CONDITION = re.compile(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TESTS?\b", re.MULTILINE)
 
 
 def is_translation(path: bytes) -> bool:
@@ -45,35 +44,15 @@ def is_translation(path: bytes) -> bool:
 
 
 def inline_tests(file: SourceFile) -> list[Node]:
-    """Return the nodes with code that is compiled only for tests, by position.
-
-    In Rust, they are modules. In C and C++, they are groups between `#ifdef` and `#endif`. Other languages have none.
-    """
-    if file.tree is None:
-        return []
-    if file.language == "rust":
-        nodes = (
-            _attribute_target(_enclosing_node(file, match, "attribute_item"))
-            for match in _RUST_TEST_ATTRIBUTE.finditer(file.utf8)
-        )
-        return [node for node in nodes if node is not None and node.type == "mod_item"]
-    if file.language in ("c", "cpp"):
-        nodes = (_enclosing_node(file, match, "preproc_ifdef") for match in _C_TEST_CONDITION.finditer(file.utf8))
-        return [node for node in nodes if node is not None and node.child_by_field_name("alternative") is None]
-    return []
+    """Return the nodes with code that is compiled only for tests, by position."""
+    find_tests = language_duplicates(file.language).inline_tests
+    return [] if file.tree is None or find_tests is None else list(find_tests(file))
 
 
-def _enclosing_node(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
+def enclosing_node(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
     """Return the innermost node of type `node_type` that contains a match, or None."""
     assert file.tree is not None
     node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
     while node is not None and node.type != node_type:
         node = node.parent
-    return node
-
-
-def _attribute_target(node: Node | None) -> Node | None:
-    """Return the node to which a Rust attribute applies: the next one that is neither attribute nor comment."""
-    while node is not None and node.type in ("attribute_item", "line_comment", "block_comment"):
-        node = node.next_named_sibling
     return node

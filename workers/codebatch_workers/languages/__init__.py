@@ -3,8 +3,12 @@
 `FACTS` in a package maps each language to the facts with which questions judge their answers. A package has these
 modules. A missing module means that the family does not support this.
 
+- `syntax`: `SYNTAX` maps a language to its queries, and to facts about its text, names and comments.
+- `patterns`: `PATTERNS` maps a language to facts about patterns and rewrites.
 - `gaps`: `GAPS` maps a language to the valid code that its grammar does not support.
-- `names`: `USED_NAMES` maps a language to the reader of the names that a file uses without an import.
+- `symbols`: `SYMBOLS` maps a language to the facts about its definitions, imports and names.
+- `duplicates`: `DUPLICATES` maps a language to the code that is not searched for duplicates.
+- `errors`: `ERRORS` maps a language to the facts about the errors in its files.
 - `imports`: `IMPORT_RULES` maps a language to its rule for imports.
 - `implicit`: `IMPLICIT_RULES` maps a language to its rule for names that are used without an import.
 - `uses`: `USES` maps a language to the way in which the uses of names are resolved.

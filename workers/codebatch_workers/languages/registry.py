@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from codebatch_workers.symbols.language_symbols import language_symbols
 from codebatch_workers.syntax.language.parts import part_module
 
 if TYPE_CHECKING:
     from codebatch.model.record import Names
     from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
     from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
-    from codebatch_workers.symbols.outline import FileOutline
-    from codebatch_workers.symbols.used_names import UsedNamesReader
+    from codebatch_workers.symbols.file_outline import FileOutline
     from codebatch_workers.syntax.source import SourceFile
     from codebatch_workers.uses.language_resolver import LanguageUses
 
@@ -40,6 +40,5 @@ def language_uses(language: str) -> LanguageUses | None:
 
 def used_names(file: SourceFile, outline: FileOutline) -> Names | None:
     """Return the record with the names that a file uses without an import, or None if there are none."""
-    module = None if file.tree is None else part_module(file.language, "names")
-    readers: Mapping[str, UsedNamesReader] = {} if module is None else module.USED_NAMES
-    return readers[file.language](file, outline) if file.language in readers else None
+    reader = None if file.tree is None else language_symbols(file.language).used_names
+    return None if reader is None else reader(file, outline)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from codebatch.model.record import Severity
+from codebatch_workers.lint.language_errors import language_errors
 from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import TodoPolicy
 from codebatch_workers.lint.suppression_rules import SUPPRESSION_RULES
@@ -43,12 +44,10 @@ _MIXED_INDENT = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 
 # Languages whose text may run from right to left.
 _RIGHT_TO_LEFT_TEXT_LANGUAGES = TEMPLATE_LANGUAGES | {
-    "csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"
+    "csv", "gettext", "properties", "rst", "svg", "text", "tsv", "xml"
 }  # fmt: skip
-# Finds bytes that could not be decoded. In the languages of _UTF8_LANGUAGES, even comments must be valid UTF-8.
+# Finds bytes that could not be decoded.
 _REPLACEMENT_CHARACTER = re.compile("\N{REPLACEMENT CHARACTER}".encode())
-_UTF8_LANGUAGES = frozenset({"go", "python", "rust", "toml", "yaml"})
-_CHARSET_DECLARATION = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 
 
 def _merge_conflict(file: SourceFile) -> Iterator[RuleMatch]:
@@ -74,9 +73,11 @@ def _invalid_encoding(file: SourceFile) -> Iterator[RuleMatch]:
     """
     if not file.encoding_problem or not _is_decoded_by_parser(file) or _is_likely_binary(file.content):
         return
-    if file.language not in _UTF8_LANGUAGES and _has_errors_only_in_comments(file):
+    rules = language_errors(file.language)
+    if not rules.requires_utf8 and _has_errors_only_in_comments(file):
         return
-    declared = _CHARSET_DECLARATION.search(file.content, 0, _EXAMINED_BYTES_MAX) if file.language == "html" else None
+    declaration = rules.declared_encoding
+    declared = None if declaration is None else declaration.search(file.content, 0, _EXAMINED_BYTES_MAX)
     if declared is None or declared[1].lower() in (b"utf-8", b"utf8"):
         yield 0, 0, file.encoding_problem
 
@@ -92,7 +93,7 @@ def _has_errors_only_in_comments(file: SourceFile) -> bool:
 
 
 def _is_decoded_by_parser(file: SourceFile) -> bool:
-    return file.language != "markdown" and has_grammar(file.language)
+    return not file.syntax.is_prose and has_grammar(file.language)
 
 
 def _is_likely_binary(content: bytes) -> bool:
@@ -108,7 +109,10 @@ def _nul_character(file: SourceFile) -> Iterator[RuleMatch]:
 
 
 def _bidi_control(file: SourceFile) -> Iterator[RuleMatch]:
-    if file.language in _RIGHT_TO_LEFT_TEXT_LANGUAGES or file.file_class == "minified":
+    has_such_text = file.language in _RIGHT_TO_LEFT_TEXT_LANGUAGES or (
+        language_errors(file.language).has_right_to_left_text
+    )
+    if has_such_text or file.file_class == "minified":
         return
     for match in _BIDI_CONTROL.finditer(file.utf8):
         code_point = ord(match[0].decode("utf-8"))

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
+from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.syntax.source import SourceFile
+
 _FIRST, _LAST, _BRANCHES = "first", "last", "branches"
 # Nodes with the value of an inner node: its field, or its place among the named children.
 _VALUE_NODES: Mapping[str, str] = {
@@ -86,6 +89,12 @@ def last_name(value: Node) -> Node:
             break
         value = inner
     return value
+
+
+def unmarked_calls(file: SourceFile) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of called chains of names for which the grammar has no call, in text order."""
+    read = language_symbols(file.language).unmarked_calls
+    return () if read is None else file.derived(read)
 
 
 def called_name_ends(callee: Node) -> Iterator[int]:

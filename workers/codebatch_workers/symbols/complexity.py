@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from tree_sitter import Node
 
+from codebatch_workers.symbols.language_symbols import language_symbols
+
 _FUNCTION, _NEST, _BRANCH, _SWITCH, _ELIF, _ELSE, _DECISION, _LOGICAL, _PARAMETER, _ASIDE = range(10)
 _CODE_BY_CAPTURE = {
     "function": _FUNCTION,
@@ -66,8 +68,8 @@ def function_metrics(
     The complexity of the code outside functions is its number of decisions. C has no nested functions. If the tree
     contains one, it is an `if` after a macro, and does not count as a function.
     """
-    are_nested = language != "c"
-    are_all_named = language not in ("c", "cpp")
+    rules = language_symbols(language)
+    are_nested, placeholder = rules.has_nested_functions, rules.parameters.placeholder
     outside = FunctionMetrics(0, len(utf8), 0)
     functions: list[FunctionMetrics] = []
     runs = _run_starts(captures.get("logical", ()), utf8)
@@ -79,7 +81,7 @@ def function_metrics(
         while stack and stack[-1][0] <= start:
             _, function, depth = stack.pop()
         if code == _PARAMETER:
-            function.parameters += are_all_named or not _is_no_parameter(utf8[start:-minus_end])
+            function.parameters += placeholder is None or not placeholder.match(utf8, start, -minus_end)
         elif code == _DECISION:
             function.complexity += 1
         elif code == _LOGICAL:
@@ -118,11 +120,6 @@ def _capture_spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, in
     ]
     spans.sort()
     return spans
-
-
-def _is_no_parameter(text: bytes) -> bool:
-    """Return whether the text of a captured node is not a parameter: `void` in C's `f(void)`, or a comment."""
-    return text == b"void" or text.startswith((b"/*", b"//"))
 
 
 def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:

@@ -40,3 +40,9 @@ def node_text(node: Node, utf8: bytes) -> str:
 def literal_text(node: Node, utf8: bytes) -> str:
     """Return the text of a literal without its first and last character, which are quotes or brackets."""
     return utf8[node.start_byte + 1 : node.end_byte - 1].decode("utf-8", "replace")
+
+
+def call_arguments(node: Node) -> list[Node]:
+    """Return the arguments of a call, without comments."""
+    arguments = node.child_by_field_name("arguments")
+    return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from codebatch_workers.symbols.language_symbols import MarkRules, language_symbols
 from codebatch_workers.syntax.source import SourceFile
 
 _LISTS_OF_MARKS = frozenset({"attribute_group", "attribute_item", "attribute_list", "modifiers"})
@@ -18,10 +19,6 @@ _MARKS = frozenset({"annotation", "attribute", "attribute_specifier", "decorator
 # Nodes with many definitions. A mark there belongs to the next definition.
 _CONTAINER = re.compile(r"body|block|program|source_file|unit|declaration_list|\Amodule\Z")
 _MARK_NAME = re.compile(rb"(?:__attribute__|[@#\[(\s])*(?:\w+:(?!:))?([A-Za-z_][\w.:]*)")
-_DIRECTIVE = re.compile(rb"//(?:export|go:linkname)\b")
-_IMPLICIT = re.compile(rb"\bimplicit\b")
-_ACCESS = frozenset({"module_function", "private", "private_class_method", "protected", "public"})
-_CALLED_ATTRIBUTES = frozenset({"constructor", "destructor", "interrupt", "isr", "section", "signal", "used"})
 # The last parts of the names of marks that only describe a definition, in lower case.
 _DESCRIPTIONS = frozenset(
     # Python.
@@ -46,49 +43,32 @@ _DESCRIPTIONS = frozenset(
 
 
 def find_marks(file: SourceFile, offset: int) -> Iterator[str]:
-    """Yield the marks of the definition whose name begins at an offset. For Rust, `impl A` is the mark of a method."""
+    """Yield the marks of the definition whose name begins at an offset."""
+    rules = language_symbols(file.language).marks
     node = None if file.tree is None else file.tree.root_node.named_descendant_for_byte_range(offset, offset + 1)
     while node is not None and node.parent is not None and not _CONTAINER.search(node.type):
         parent = node.parent
         is_contained = _CONTAINER.search(parent.type) is not None
         sibling = node.prev_named_sibling
         while sibling is not None:
-            yield from _marks_in(sibling, file.language)
+            yield from _marks_in(sibling, rules)
             is_mark = sibling.type in _MARKS | _LISTS_OF_MARKS or "comment" in sibling.type
             sibling = sibling.prev_named_sibling if is_mark or not is_contained else None
-        if node.type == "given_definition":
-            yield "given"
-        if node.type == "argument_list" and file.language == "ruby" and (parent.text or b"").isascii():
-            yield from _called_by(parent)
+        if rules.read_around is not None:
+            yield from rules.read_around(node)
         node = parent
-    trait = node.parent.child_by_field_name("trait") if node is not None and node.parent is not None else None
-    if trait is not None and file.language == "rust":
-        yield f"impl {_text(trait)}"
 
 
-def _marks_in(node: Node, language: str) -> Iterator[str]:
+def _marks_in(node: Node, rules: MarkRules) -> Iterator[str]:
+    if rules.read_before is not None:
+        yield from rules.read_before(node)
     if node.type in _LISTS_OF_MARKS:
-        if _IMPLICIT.search(node.text or b"") and language == "scala":
-            yield "implicit"
         for child in node.named_children:
-            yield from _marks_in(child, language)
+            yield from _marks_in(child, rules)
     elif node.type in _MARKS:
         match = _MARK_NAME.match(node.text or b"")
         name = "" if match is None else match[1].decode("utf-8", "replace")
         last = re.split(r"[.:]+", name.lower())[-1].strip("_")
-        is_description = last not in _CALLED_ATTRIBUTES if language in ("c", "cpp") else last.encode() in _DESCRIPTIONS
+        is_description = last not in rules.counted if rules.counted else last.encode() in _DESCRIPTIONS
         if name and not is_description:
             yield name
-    elif language == "go" and _DIRECTIVE.match(node.text or b""):
-        yield _text(node).partition(" ")[0]
-
-
-def _called_by(call: Node) -> Iterator[str]:
-    """Yield the Ruby method that gets a definition as its argument, as in `memoize def name`."""
-    method = call.child_by_field_name("method")
-    if method is not None and _text(method) not in _ACCESS:
-        yield _text(method)
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")

@@ -38,16 +38,15 @@ from typing import cast
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.record import Edge, Symbol, SymbolType
-from codebatch_workers.symbols.csharp_types import OTHER_DECLARATION, type_declarations
-from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition, find_macros
+from codebatch.model.record import Symbol, SymbolType
+from codebatch_workers.symbols.file_outline import FileOutline
+from codebatch_workers.symbols.language_symbols import OTHER_DECLARATION, language_symbols
+from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
 from codebatch_workers.symbols.parameters_and_visibility import (
-    VISIBILITY_RULES,
     AccessSections,
     decorator_names,
     keyword_visibilities,
     parameter_namer,
-    public_visibility,
 )
 from codebatch_workers.symbols.relations import EnclosingScope, FileRelations
 from codebatch_workers.syntax.accessor_names import accessor_name
@@ -70,13 +69,9 @@ _FUNCTION_TYPES = frozenset({"function", "method", "constructor", "property"})
 _CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
 _LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})
 _FIELD_IN_CLASS = frozenset({"variable"})
-_SCOPE_SEPARATORS = {"cpp": "::", "rust": "::"}
-_JAVASCRIPT_LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
 _MACROS_BYTES_MAX = 32 * 1024 * 1024
-_LANGUAGES_WITH_CONSTANTS = frozenset({"python", "bash", "zsh"})
 
 _BLANK_BYTES = frozenset(b" \t\r\n\f")
-_TRAILING_BYTES = _BLANK_BYTES | frozenset(b";\\")
 
 _CONSTANT_NAME = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
@@ -104,13 +99,6 @@ class _SymbolDefinition(msgspec.Struct, frozen=True, gc=False):
     symbol_type: SymbolType
     scope: str
     qualified: str
-
-
-class FileOutline(msgspec.Struct, frozen=True):
-    """The symbols of a file and its edges, each sorted by position."""
-
-    symbols: list[Symbol]
-    edges: list[Edge]
 
 
 def file_outline(file: SourceFile) -> FileOutline:
@@ -149,20 +137,21 @@ class ScopeDefinitions:
         self.utf8 = file.utf8
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
+        self.rules = language_symbols(self.language)
         assert file.syntax.declared_names is not None
         self.names_of = file.syntax.declared_names
-        # Grammars accept reserved words as names, although a reserved word never is a name. Python's grammar accepts
-        # them only in trees with errors.
-        is_lenient = self.language != "python" or (file.tree is not None and file.tree.root_node.has_error)
+        # Most grammars accept reserved words as names, although a reserved word never is a name.
+        has_error = file.tree is not None and file.tree.root_node.has_error
+        is_lenient = has_error or not self.rules.rejects_reserved_names
         self.reserved = file.syntax.reserved_words if is_lenient else frozenset()
-        self.separator = _SCOPE_SEPARATORS.get(self.language, ".")
+        self.separator = self.rules.scope_separator
         self.starts: list[int] = [0]
         self.scopes: list[EnclosingScope] = [EnclosingScope("", "file")]
         self.definitions: dict[int, _SymbolDefinition] = {}
         self.assigned_names: set[tuple[str, str]] = set()
         self.macros: list[MacroDefinition] = []
         self._name_marks = file.syntax.name_marks
-        self._trailing_bytes = _TRAILING_BYTES if self.language == "python" else _BLANK_BYTES
+        self._trailing_bytes = _BLANK_BYTES | frozenset(self.rules.trailing_marks)
         self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
 
@@ -318,11 +307,8 @@ class ScopeDefinitions:
             symbol_type = "method"
         outer = self._qualify_name(scope.qualified, owner) if owner else scope.qualified
         if symbol_type == "method":
-            if self.language == "python":
-                is_constructor = text == "__init__"
-            else:
-                is_constructor = self.language == "cpp" and text == outer.rpartition("::")[2]
-            symbol_type = "constructor" if is_constructor else "method"
+            is_constructor = self.rules.is_constructor
+            symbol_type = "constructor" if is_constructor is not None and is_constructor(text, outer) else "method"
         elif symbol_type == "variable" and owner:
             symbol_type = "field"
         if end < name_end or end in self._comments or utf8[end - 1] in self._trailing_bytes:
@@ -358,8 +344,8 @@ class ScopeDefinitions:
             scope = self._scope_at(start)
             if is_local_kind and scope.symbol_type in _FUNCTION_TYPES:
                 continue
-            if symbol_type == "field" and scope.symbol_type == "file" and self.language == "go":
-                continue  # A field of an anonymous struct.
+            if symbol_type == "field" and scope.symbol_type == "file" and self.rules.has_unnamed_types:
+                continue
             if is_pattern:
                 names = self._declared_names(node, symbol_type)
             else:
@@ -378,7 +364,7 @@ class ScopeDefinitions:
         self.assigned_names.add(key)
         if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASS_TYPES:
             symbol_type = "field"
-        elif symbol_type == "variable" and self.language in _LANGUAGES_WITH_CONSTANTS and _CONSTANT_NAME.match(text):
+        elif symbol_type == "variable" and self.rules.capitals_are_constants and _CONSTANT_NAME.match(text):
             symbol_type = "constant"
         self._add_symbol(name, symbol_type, scope, name.end)
 
@@ -402,14 +388,14 @@ class ScopeDefinitions:
         for node in self.captures.get("parameter.field", ()):
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
-            if scope.symbol_type == "constructor" or self.language == "php":
+            if scope.symbol_type == "constructor" or self.rules.parameters.declare_fields:
                 owner = EnclosingScope(scope.qualified.rpartition(".")[0], "class")
                 self._add_symbol(DeclaredName(start, end, "field", ""), "field", owner, end)
 
     def _add_macros(self) -> MacroBodies:
         """Record macros. Drop symbols that the grammar found in their bodies. Return the bodies."""
-        if self.file.syntax.has_macros:
-            self.macros = find_macros(self.utf8, self.captures.get("comment", []))
+        if self.rules.macros is not None:
+            self.macros = self.rules.macros.find_macros(self.utf8, self.captures.get("comment", []))
         macros_found = self.macros
         bodies = MacroBodies(macros_found)
         if bodies:
@@ -439,12 +425,13 @@ class ScopeDefinitions:
         symbols = []
         starts = sorted(self.definitions)
         parameters = self._parameters_by_offset()
-        decorators = decorator_names(self.captures, self.utf8, starts, self._is_in_javascript_method)
-        declarations = type_declarations(self.captures, self.utf8, starts) if self.language == "csharp" else {}
+        decorators = decorator_names(self.captures, self.utf8, starts, self._is_in_parameters)
+        read_declarations = self.rules.type_declarations
+        declarations = {} if read_declarations is None else read_declarations(self.captures, self.utf8, starts)
         keywords = keyword_visibilities(self.captures, self.utf8, starts)
         sections = AccessSections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
         kinds = {definition.qualified: definition.symbol_type for definition in self.definitions.values()}
-        rule = VISIBILITY_RULES.get(self.language, public_visibility)
+        rule = self.rules.visibility
         last_line, says_visibility = len(lines), bool(keywords) or bool(sections)
         for start in starts:
             definition = self.definitions[start]
@@ -453,7 +440,7 @@ class ScopeDefinitions:
             if says_visibility:
                 visibility = keywords.get(start) or (sections.visibility_at(scope, start) if sections else None)
             if visibility is None:
-                visibility = rule(name, symbol_type, kinds.get(scope, ""))
+                visibility = "public" if rule is None else rule(name, symbol_type, kinds.get(scope, ""))
             line = bisect_right(lines, start)
             end_line = line if line == last_line or end < lines[line] else bisect_right(lines, end, line)
             if is_ascii:
@@ -486,7 +473,7 @@ class ScopeDefinitions:
     def _parameters_by_offset(self) -> dict[int, tuple[str, ...]]:
         """Map the offset of a function's name to the names of its parameters."""
         names_by_function: dict[int, list[str]] = {}
-        name_of = parameter_namer(self.utf8, self.language)
+        name_of = parameter_namer(self.utf8, self.rules.parameters)
         # Most parameters are in the same scope as the previous parameter, so the scope is looked up only if needed.
         function, scope_end = -1, 0
         for node in self.captures.get("parameter", ()):
@@ -502,9 +489,9 @@ class ScopeDefinitions:
         names.update({macro.start: tuple(macro.parameters) for macro in self.macros if macro.parameters})
         return names
 
-    def _is_in_javascript_method(self, offset: int) -> bool:
-        """Return whether an offset is in a method in JavaScript or TypeScript. Its decorators belong to parameters."""
-        return self.language in _JAVASCRIPT_LANGUAGES and self._scope_at(offset).symbol_type in (
+    def _is_in_parameters(self, offset: int) -> bool:
+        """Return whether a decorator at an offset belongs to a parameter."""
+        return self.rules.parameters.have_decorators and self._scope_at(offset).symbol_type in (
             "method",
             "constructor",
         )

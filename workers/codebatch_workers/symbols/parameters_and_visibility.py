@@ -17,23 +17,12 @@ from typing import cast
 
 from tree_sitter import Node
 
-from codebatch.model.record import SymbolType, Visibility
+from codebatch.model.record import Visibility
+from codebatch_workers.symbols.language_symbols import ParameterRules
 
 # Longer text is a pattern or data, not a name.
 _TEXT_BYTES_MAX = 128
 
-# Patterns for parameters that begin with their name.
-_JAVASCRIPT_PARAMETER = re.compile(
-    rb"(?:(?:@[\w.]+(?:\([^()]*\))?|public|private|protected|readonly|override)\s+)*((?:\.\.\.)?[\w$\x80-\xff]+|[{\[])"
-)
-_SIMPLE_PARAMETER = {
-    "go": re.compile(rb"[\w\x80-\xff]+"),
-    "javascript": _JAVASCRIPT_PARAMETER,
-    "python": re.compile(rb"\*{0,2}[\w\x80-\xff]+"),
-    "rust": re.compile(rb"(?:&\s*)?(?:'\w+\s+)?(?:mut\s+)?((?:ref\s+)?[\w\x80-\xff]+)"),
-    "tsx": _JAVASCRIPT_PARAMETER,
-    "typescript": _JAVASCRIPT_PARAMETER,
-}
 _LAST_NAME = re.compile(rb"([\w$\x80-\xff]+|\.\.\.)(?:\s*\[[^\]]*\])*\Z")
 _DECORATOR_NAME = re.compile(rb"@?\s*([\w.$\x80-\xff]+)")
 _VISIBILITY_BY_KEYWORD: Mapping[bytes, Visibility] = {
@@ -44,51 +33,40 @@ _VISIBILITY_BY_KEYWORD: Mapping[bytes, Visibility] = {
     b"fileprivate": "private",
     b"static": "private",
 }
-_ALWAYS_PUBLIC_TYPES = frozenset({"import", "module"})
 
 
-def parameter_namer(utf8: bytes, language: str) -> Callable[[Node, int], str]:
+def parameter_namer(utf8: bytes, rules: ParameterRules) -> Callable[[Node, int], str]:
     """Return a function that returns the name of a parameter. Its arguments are the node and the offset of the node.
 
-    The name of a destructured parameter is `{` or `[`. If a parameter has no name, its type is returned. For C's
-    `void`, the result is empty.
+    The name of a destructured parameter is `{` or `[`. If a parameter has no name, its type is returned. If a node is
+    not a parameter, the result is empty.
     """
-    simple = _SIMPLE_PARAMETER.get(language)
-    if simple is None:
-        return lambda node, _: _parameter_name(node, utf8, language)
-    match_at = simple.match
+    read_name = rules.read_name or _read_text
+    if rules.leading_name is None:
+        return lambda node, _: read_name(node, utf8)
+    match_at = rules.leading_name.match
 
     def name_by_text(node: Node, start: int) -> str:
         if (match := match_at(utf8, start)) is None:
-            return _parameter_name(node, utf8, language)
+            return read_name(node, utf8)
         return match[match.lastindex or 0].decode("utf-8", "replace")
 
     return name_by_text
 
 
-def _parameter_name(node: Node, utf8: bytes, language: str) -> str:
-    text = utf8[node.start_byte : node.end_byte][:_TEXT_BYTES_MAX]
-    match = None
-    if language in ("c", "cpp"):
-        if text == b"void" or text.startswith((b"//", b"/*")):
-            return ""
-        inner = node.child_by_field_name("declarator")
-        while (
-            inner is not None
-            and (deeper := inner.child_by_field_name("declarator") or _inner_declarator(inner)) is not None
-        ):
-            inner = deeper
-        text = utf8[inner.start_byte : inner.end_byte] if inner is not None else text
-        match = _LAST_NAME.search(text[:_TEXT_BYTES_MAX])
-    elif language == "java":
-        name = node.child_by_field_name("name")
-        match = _LAST_NAME.search(utf8[name.start_byte : name.end_byte] if name is not None else text)
-    return (match[1] if match is not None else text).decode("utf-8", "replace")
+def _read_text(node: Node, utf8: bytes) -> str:
+    return declaration_text(node, utf8).decode("utf-8", "replace")
 
 
-def _inner_declarator(node: Node) -> Node | None:
-    """Return the inner declarator of a declarator such as `(*f)` or `&x`, in which the grammar has no field for it."""
-    return next((child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None)
+def declaration_text(node: Node, utf8: bytes) -> bytes:
+    """Return the beginning of the text of a node."""
+    return utf8[node.start_byte : node.end_byte][:_TEXT_BYTES_MAX]
+
+
+def last_name(text: bytes) -> str:
+    """Return the name at the end of a declaration, before the dimensions of an array. Without a name, return none."""
+    match = _LAST_NAME.search(text)
+    return "" if match is None else match[1].decode("utf-8", "replace")
 
 
 def decorator_names(
@@ -102,8 +80,7 @@ def decorator_names(
     decorators: dict[int, list[tuple[int, str]]] = {}
     for capture in ("decorator", "decorated"):
         for node in captures.get(capture, ()):
-            text = utf8[node.start_byte : node.end_byte][:_TEXT_BYTES_MAX]
-            match = _DECORATOR_NAME.match(text)
+            match = _DECORATOR_NAME.match(declaration_text(node, utf8))
             following = bisect_left(starts, node.end_byte)
             if match is not None and following < len(starts) and not is_inside(node.start_byte):
                 name = match[1].decode("utf-8", "replace")
@@ -149,48 +126,3 @@ class AccessSections:
         sections = self._specifiers.get(scope, [])
         before = bisect_right(sections, (start, cast("Visibility", "~")))
         return sections[before - 1][1] if before else None
-
-
-def public_visibility(_name: str, _symbol_type: SymbolType, _around: str) -> Visibility:
-    """Return `public`. This is the rule for languages in which names without a keyword are visible everywhere."""
-    return "public"
-
-
-def _visibility_by_underscore(name: str, symbol_type: SymbolType, _around: str) -> Visibility:
-    return "private" if name[0] == "_" and symbol_type != "import" and not name.endswith("__") else "public"
-
-
-def _visibility_by_capital(name: str, symbol_type: SymbolType, _around: str) -> Visibility:
-    return "public" if name[0].isupper() or symbol_type in _ALWAYS_PUBLIC_TYPES else "private"
-
-
-def _visibility_by_hash(name: str, _symbol_type: SymbolType, _around: str) -> Visibility:
-    return "private" if name[0] == "#" else "public"
-
-
-def _rust_visibility(_name: str, symbol_type: SymbolType, around: str) -> Visibility:
-    is_public = symbol_type in ("enum_member", "macro", "import") or around in ("trait", "enum")
-    return "public" if is_public else "private"
-
-
-def _java_visibility(_name: str, symbol_type: SymbolType, around: str) -> Visibility:
-    is_public = symbol_type == "enum_member" or symbol_type in _ALWAYS_PUBLIC_TYPES or around == "interface"
-    return "public" if is_public else "internal"
-
-
-def _cpp_visibility(_name: str, _symbol_type: SymbolType, around: str) -> Visibility:
-    return "private" if around == "class" else "public"
-
-
-# Functions that return the visibility of a name without a keyword. The arguments are the name, its symbol type, and the
-# symbol type of the enclosing definition.
-VISIBILITY_RULES: Mapping[str, Callable[[str, SymbolType, str], Visibility]] = {
-    "cpp": _cpp_visibility,
-    "go": _visibility_by_capital,
-    "java": _java_visibility,
-    "javascript": _visibility_by_hash,
-    "python": _visibility_by_underscore,
-    "rust": _rust_visibility,
-    "tsx": _visibility_by_hash,
-    "typescript": _visibility_by_hash,
-}

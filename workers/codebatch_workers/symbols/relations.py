@@ -10,19 +10,11 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch.model.record import Edge, EdgeType
-from codebatch_workers.symbols.callees import called_values, last_name
+from codebatch_workers.symbols.callees import called_values, last_name, unmarked_calls
 from codebatch_workers.symbols.imported_names import ImportedName
-from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
-from codebatch_workers.symbols.load_time import (
-    LANGUAGES_WITH_ERASED_IMPORTS,
-    erasable_imports,
-    is_declaration_file,
-    is_deferred_import,
-    is_type_only_import,
-    names_are_types,
-)
+from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.load_time import is_deferred_import, is_type_only_import
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
-from codebatch_workers.symbols.unmarked_calls import unmarked_calls
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, strip_generics
 from codebatch_workers.syntax.source import SourceFile
 
@@ -53,6 +45,7 @@ class FileRelations:
         self.file = file
         self.utf8 = file.utf8
         self.language = file.language
+        self._rules = language_symbols(file.language)
         self.captures = file.captures
         self._starts = starts
         self._scopes = scopes
@@ -74,7 +67,7 @@ class FileRelations:
         return self._scopes[bisect_right(self._starts, offset) - 1]
 
     def _add_imports(self) -> None:
-        imports_of = IMPORTS_BY_LANGUAGE.get(self.language)
+        imports_of = self._rules.imports
         if imports_of is None:
             return
         for statement in self.captures.get("import", ()):
@@ -98,23 +91,13 @@ class FileRelations:
 
     def _add_load_time(self, node: Node, offsets: Sequence[int]) -> None:
         """Record whether loading the file executes the imports at `offsets`. All belong to one statement or call."""
-        if is_declaration_file(self.file.path) or is_type_only_import(node, self.language, self.utf8):
+        rules = self._rules.load_time
+        if is_type_only_import(node, rules, self.file.path, self.utf8):
             self._type_only.update(offsets)
-        elif self._is_erasable(node):
+        elif rules.is_erasable is not None and rules.is_erasable(self.file, node):
             self._erasable.update(offsets)
-        if is_deferred_import(node, self.language, self.utf8):
+        if is_deferred_import(node, rules, self.utf8):
             self._deferred.update(offsets)
-
-    def _is_erasable(self, node: Node) -> bool:
-        """Return whether TypeScript erases the import or export that contains a node, if no option prevents this."""
-        statement: Node | None = node if self.language in LANGUAGES_WITH_ERASED_IMPORTS else None
-        while statement is not None and statement.type not in ("import_statement", "export_statement"):
-            statement = statement.parent
-        if statement is None:
-            return False
-        if statement.type == "export_statement":
-            return names_are_types(statement)
-        return statement.start_byte in self.file.derived(erasable_imports)
 
     def _add_bases(self) -> None:
         for node in self.captures.get("base", ()):
@@ -157,8 +140,8 @@ class FileRelations:
 
     def _add_calls_of(self, callee: Node, source: str) -> None:
         """Add an edge for each chain of names that a callee may call."""
-        if self.language == "scala" and callee.type == "generic_function":
-            return  # The function in it is captured too, because it can be called without parentheses.
+        if callee.type in self._rules.outer_callees:
+            return
         for value in called_values(callee):
             end = last_name(value).end_byte
             target = self._callee_between(value.start_byte, end)
@@ -256,10 +239,12 @@ class FileRelations:
 
         The grammar does not parse macro bodies, so the calls are found by their text.
         """
-        excluded = reserved | {b"defined", b"__attribute__", b"_Pragma"}
+        rules = self._rules.macros
+        if rules is None:
+            return
         for macro in macros:
             name = self.utf8[macro.start : macro.name_end].decode("utf-8", "replace")
-            for end, target in macro.iter_calls(self.utf8, excluded):
+            for end, target in rules.iter_calls(macro, self.utf8, reserved):
                 self._edges_of_macros.append((end - 1, "calls", name, target))
 
     def edge_records(self, ignored: MacroBodies) -> list[Edge]:

@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from codebatch.model.record import Names, Symbol
-from codebatch_workers.symbols.outline import FileOutline
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
-
-UsedNamesReader = Callable[[SourceFile, FileOutline], "Names | None"]
-"""A function that returns the record with the names that a file uses, or None if there are none."""
 
 USING_CAPTURES = ("use", "call", "base")
 NAMES_MAX = 10_000

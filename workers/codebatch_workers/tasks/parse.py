@@ -14,7 +14,6 @@ JavaScript with Flow types, to fragments that a build joins (languages/javascrip
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -25,6 +24,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import is_lfs_pointer
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.lint.language_errors import language_errors
 from codebatch_workers.lint.python.ruff import SYNTAX_ERROR_CODE, RuffRunner, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_rules import SYNTAX_CODES
 from codebatch_workers.lint.severities import severity_in
@@ -46,8 +46,7 @@ SYNTAX_CODE = "syntax-error"
 _PYTHON_ERRORS = SYNTAX_CODES | {SYNTAX_ERROR_CODE}
 _QUOTED_CHARS_MAX = 40
 _JSON_LANGUAGES = ("json", "jsonc")
-_UNREAD_BY_PYTHON = ("utf-16", "utf-32")
-_FLOW_BYTES_LOOKED_AT = 2048
+_DIALECT_BYTES_LOOKED_AT = 2048
 
 
 def create(environment: TaskEnvironment[ParseConfig]) -> ParseTask:
@@ -134,20 +133,12 @@ def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list
 
 
 def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
-    """Return an error if Python refuses to read the bytes of a file: invalid bytes, UTF-16, UTF-32, or NUL characters.
-
-    There is at most one error.
-    """
-    if file.language != "python" or file.file_class in ("binary", "huge"):
+    """Return an error if no parser of a language reads the bytes of a file. There is at most one error."""
+    find_problem = language_errors(file.language).encoding_problem
+    if find_problem is None or file.file_class in ("binary", "huge"):
         return []
-    problem, start = file.encoding_problem, 0
-    if not problem and file.encoding.startswith(_UNREAD_BY_PYTHON):
-        problem = f"Python does not support source files in {file.encoding.upper()}"
-    if not problem and file.utf8.startswith(BOM_UTF8):
-        problem = "Python does not accept a second byte order mark"
-    if not problem and b"\0" in file.utf8:
-        problem, start = "Python does not accept NUL characters", file.utf8.index(b"\0")
-    return [_syntax_diagnostic(file, start, start, problem)] if problem else []
+    problem = find_problem(file)
+    return [] if problem is None else [_syntax_diagnostic(file, problem[0], problem[0], problem[1])]
 
 
 def _error_free_state(file: SourceFile) -> ParseState:
@@ -184,7 +175,9 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
             return "ok", [_trailing_commas(file, commas)]
     if not outermost:
         return "ok", []
-    if file.syntax.is_approximate or file.language == "python" or _is_flow(file):
+    rules = language_errors(file.language)
+    is_dialect = bool(rules.dialect_mark) and rules.dialect_mark in file.utf8[:_DIALECT_BYTES_LOOKED_AT]
+    if file.syntax.is_approximate or rules.has_exact_parser or is_dialect:
         return "partial", []
     firsts = _first_per_location(file, [file.line(node.start_byte) for node in outermost])
     return "errors", _limit_findings([_error_diagnostic(file, outermost[index]) for index in firsts])
@@ -221,11 +214,6 @@ def _error_diagnostic(file: SourceFile, node: Node) -> Diagnostic:
     return _syntax_diagnostic(
         file, start, end, f"missing {_missing_token(node)}" if is_missing else _unexpected_message(file, start, end)
     )
-
-
-def _is_flow(file: SourceFile) -> bool:
-    """Return whether a JavaScript file declares Flow types, which the grammar does not support."""
-    return file.language == "javascript" and b"@flow" in file.utf8[:_FLOW_BYTES_LOOKED_AT]
 
 
 def _first_per_location(file: SourceFile, errors: Sequence[int]) -> list[int]:

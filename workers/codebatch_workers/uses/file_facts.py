@@ -11,10 +11,11 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty, Definition
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.symbols.file_exports import ModuleExport, file_exports
-from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
+from codebatch_workers.symbols.file_exports import ModuleExport
+from codebatch_workers.symbols.file_outline import FileOutline
+from codebatch_workers.symbols.language_symbols import language_symbols
 from codebatch_workers.symbols.local_names import LocalNames
-from codebatch_workers.symbols.outline import FileOutline, file_outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
@@ -65,7 +66,7 @@ class SourceFacts:
     @cached_property
     def imports(self) -> Sequence[LocalImport]:
         """The names that imports bind in the file, and the imports of all names of a module."""
-        return local_imports(self.file, IMPORTS_BY_LANGUAGE.get(self.language), self.rules.bind_import)
+        return local_imports(self.file, self.rules.bind_import)
 
     def links_of(self, imported: LocalImport) -> Sequence[Edge]:
         """Return the `depends` edges of an import.
@@ -176,8 +177,9 @@ class SourceFacts:
 
     @cached_property
     def exports(self) -> Sequence[ModuleExport]:
-        """The names that a JavaScript module exports."""
-        return file_exports(self.file).exports
+        """The names that a module exports, in languages with exports."""
+        read_exports = language_symbols(self.language).exports
+        return () if read_exports is None else read_exports(self.file).exports
 
     @cached_property
     def local_names(self) -> LocalNames:

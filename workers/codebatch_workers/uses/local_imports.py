@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from tree_sitter import Node
 
-from codebatch_workers.symbols.file_exports import LANGUAGES_WITH_EXPORTS, file_exports
 from codebatch_workers.symbols.imported_names import ImportedName, ImportsReader
+from codebatch_workers.symbols.language_symbols import language_symbols
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -32,19 +32,18 @@ ImportBinder = Callable[[SourceFile, Node, ImportedName, str], "LocalImport | No
 """A function that returns the name that an import binds, given the statement and the target of the import."""
 
 
-def local_imports(
-    file: SourceFile, reader: ImportsReader | None, bind: ImportBinder | None = None
-) -> Sequence[LocalImport]:
+def local_imports(file: SourceFile, bind: ImportBinder | None = None) -> Sequence[LocalImport]:
     """Return the names that the imports of a file bind, in text order.
 
     `bind` returns the name that an import with a target binds, or None if the common rules apply.
     """
-    if file.language in LANGUAGES_WITH_EXPORTS:
+    rules = language_symbols(file.language)
+    if rules.exports is not None:
         return tuple(
             LocalImport(imported.local, imported.module, imported.member, imported.line, imported.start)
-            for imported in file_exports(file).imports
+            for imported in rules.exports(file).imports
         )
-    return () if reader is None else tuple(_iter_imports(file, reader, bind))
+    return () if rules.imports is None else tuple(_iter_imports(file, rules.imports, bind))
 
 
 def _iter_imports(file: SourceFile, reader: ImportsReader, bind: ImportBinder | None) -> Iterator[LocalImport]:

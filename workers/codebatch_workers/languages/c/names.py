@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from codebatch.model.record import Names
-from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.used_names import as_texts, make_record
 from codebatch_workers.syntax.language.header_files import is_header
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
@@ -68,7 +68,8 @@ def classes_with_bodies(file: SourceFile, outline: FileOutline) -> Iterator[tupl
             yield symbol.qualified.encode(), symbol.line
 
 
-def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the functions and classes of other files that a file uses or declares."""
     known = {symbol.name.encode() for symbol in outline.symbols if not symbol.scope}
     known |= file.syntax.reserved_words
     lines, declared = file.line_starts, DeclaredNames(file, outline)
@@ -85,6 +86,3 @@ def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
         local=as_texts(sorted(declared.variables & uses.keys())),
         declared=as_texts(sorted(functions)),
     )
-
-
-USED_NAMES = {"c": _read_names, "cpp": _read_names}

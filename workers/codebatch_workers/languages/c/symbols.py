@@ -2,11 +2,88 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from codebatch_workers.symbols.language_symbols import LanguageSymbols
+from tree_sitter import Node
 
+from codebatch.model.record import SymbolType, Visibility
+from codebatch_workers.languages.c.imported_names import read_imports
+from codebatch_workers.languages.c.macro_definitions import find_macros, iter_calls, iter_words
+from codebatch_workers.languages.c.names import read_names
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules, ParameterRules
+from codebatch_workers.symbols.macros import MacroRules
+from codebatch_workers.symbols.parameters_and_visibility import declaration_text, last_name
+
+_PRAGMAS_WITH_NAMES = frozenset({b"acc", b"omp", b"redefine_extname", b"weak"})
+_PLACEHOLDER = re.compile(rb"void\Z|/[*/]")
+
+
+def _read_parameter(node: Node, utf8: bytes) -> str:
+    """Return the name of a parameter, or its type. Return nothing for `void` and for comments."""
+    text = declaration_text(node, utf8)
+    if _PLACEHOLDER.match(text):
+        return ""
+    inner = node.child_by_field_name("declarator")
+    while (
+        inner is not None
+        and (deeper := inner.child_by_field_name("declarator") or _inner_declarator(inner)) is not None
+    ):
+        inner = deeper
+    if inner is None:
+        return last_name(text) or text.decode("utf-8", "replace")
+    return last_name(declaration_text(inner, utf8)) or utf8[inner.start_byte : inner.end_byte].decode(
+        "utf-8", "replace"
+    )
+
+
+def _inner_declarator(node: Node) -> Node | None:
+    """Return the inner declarator of a declarator such as `(*f)` or `&x`, in which the grammar has no field for it."""
+    return next((child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None)
+
+
+def _is_named_like_class(name: str, class_name: str) -> bool:
+    return name == class_name.rpartition("::")[2]
+
+
+def _cpp_visibility(_name: str, _symbol_type: SymbolType, around: str) -> Visibility:
+    return "private" if around == "class" else "public"
+
+
+def _is_in_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
+    """Return whether the part is a name in `#undef NAME`, `#pragma weak NAME` or `#pragma omp … NAME`."""
+    directive = node.prev_sibling
+    if directive is None or directive.type != "preproc_directive":
+        return False
+    text = b"".join((directive.text or b"").split())
+    return text == b"#undef" or (text == b"#pragma" and (node.text or b"").split()[0] in _PRAGMAS_WITH_NAMES)
+
+
+_INNER_NAMES = {"preproc_arg": _is_in_directive}
+_MACROS = MacroRules(find_macros, iter_words, iter_calls)
+_MARKS = MarkRules(counted=frozenset({"constructor", "destructor", "interrupt", "isr", "section", "signal", "used"}))
+_PARAMETERS = ParameterRules(read_name=_read_parameter, placeholder=_PLACEHOLDER)
 SYMBOLS: Mapping[str, LanguageSymbols] = {
-    "c": LanguageSymbols(),
-    "cpp": LanguageSymbols(),
+    "c": LanguageSymbols(
+        parameters=_PARAMETERS,
+        has_nested_functions=False,
+        imports=read_imports,
+        has_imports_without_calls=True,
+        inner_names=_INNER_NAMES,
+        macros=_MACROS,
+        marks=_MARKS,
+        used_names=read_names,
+    ),
+    "cpp": LanguageSymbols(
+        scope_separator="::",
+        is_constructor=_is_named_like_class,
+        parameters=_PARAMETERS,
+        visibility=_cpp_visibility,
+        imports=read_imports,
+        has_imports_without_calls=True,
+        inner_names=_INNER_NAMES,
+        macros=_MACROS,
+        marks=_MARKS,
+        used_names=read_names,
+    ),
 }

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from codebatch.model.record import Names, Symbol
-from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.used_names import (
     first_offsets,
     imported_symbols,
@@ -28,7 +28,8 @@ _SMALL_LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyz_")
 _MEMBER_TYPES = frozenset({"constructor", "enum_member", "field", "method", "property"})
 
 
-def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the types that a file uses."""
     offsets, local = _used_types(file, outline.symbols)
     # A type of the file does not hide another file, because several files can define one type.
     return make_names(file, without_known(file, offsets, imported_symbols(outline.symbols)), local)
@@ -79,6 +80,3 @@ def _type_name(text: bytes) -> bytes:
         if depth == 0 and byte == ord(">"):
             break
     return name + b"`%d" % count
-
-
-USED_NAMES = {"csharp": _read_names}

@@ -15,7 +15,8 @@ from tree_sitter import Node
 
 from codebatch.model.record import Names
 from codebatch_workers.languages.go.syntax import SYNTAX
-from codebatch_workers.symbols.outline import FileOutline, scope_definitions
+from codebatch_workers.symbols.file_outline import FileOutline
+from codebatch_workers.symbols.outline import scope_definitions
 from codebatch_workers.symbols.used_names import make_names
 from codebatch_workers.syntax.source import SourceFile
 
@@ -161,8 +162,6 @@ def _is_use(node: Node) -> bool:
     return element is None or element.type != "keyed_element" or element.child_by_field_name("key") != parent
 
 
-def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the names of other files of its package that a file uses."""
     return make_names(file, _go_package_names(file, outline))
-
-
-USED_NAMES = {"go": _read_names}

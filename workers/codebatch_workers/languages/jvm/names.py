@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence, Set
 
 from codebatch.model.record import Names, Symbol
-from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.used_names import (
     USING_CAPTURES,
     imported_symbols,
@@ -30,20 +30,23 @@ _IMPORTED_NAME = re.compile(rb"([\w$\x80-\xff]+)[`\s;]*(?:[,}]|\Z)")
 _MEMBER_NAME = re.compile(rb"\.[a-z_]\w*\Z")
 
 
-def _read_java_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_java_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the types that a Java file uses."""
     local = local_variables(file)
     known = imported_symbols(outline.symbols) | outermost_symbols(outline.symbols)
     offsets = _first_uses(file, _JAVA_NAME, local, has_extensions=False)
     return make_names(file, without_known(file, offsets, known), local)
 
 
-def _read_kotlin_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_kotlin_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the types and functions that a Kotlin file uses."""
     # A function can have the name of a class in another file, so that the file uses both.
     factories = {symbol.name.encode() for symbol in outline.symbols if _is_factory(symbol)}
     return _read_with_extensions(file, outline, factories)
 
 
-def _read_scala_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_scala_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the types and functions that a Scala file uses."""
     return _read_with_extensions(file, outline, frozenset())
 
 
@@ -83,6 +86,3 @@ def _imported_names(statement: bytes) -> Sequence[bytes]:
 
 def _is_factory(symbol: Symbol) -> bool:
     return not symbol.scope and symbol.symbol_type == "function" and symbol.name[0].isupper()
-
-
-USED_NAMES = {"java": _read_java_names, "kotlin": _read_kotlin_names, "scala": _read_scala_names}

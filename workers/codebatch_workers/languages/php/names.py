@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from tree_sitter import Node
 
 from codebatch.model.record import Names, Symbol
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.imported_names import node_text
-from codebatch_workers.symbols.outline import FileOutline
 from codebatch_workers.symbols.used_names import first_offsets, keep_first, local_variables, make_names, without_known
 from codebatch_workers.syntax.source import SourceFile
 
@@ -21,7 +21,8 @@ _CLASSES = frozenset({"class", "enum", "interface", "trait"})
 _OWN_CLASS = frozenset({b"parent", b"self", b"static"})
 
 
-def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the classes and functions that a file uses."""
     offsets = _used_classes_and_functions(file, outline.symbols)
     return make_names(file, without_known(file, offsets, frozenset()), local_variables(file))
 
@@ -65,6 +66,3 @@ def imported_names(statement: Node, utf8: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _import_kind(node: Node) -> str:
     return next((child.type for child in node.children if child.type in ("function", "const")), "")
-
-
-USED_NAMES = {"php": _read_names}

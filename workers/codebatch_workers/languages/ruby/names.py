@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from codebatch.model.record import Names
 from codebatch_workers.languages.ruby.nesting import INHERITS_MARK
-from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.used_names import NAMES_MAX
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
@@ -104,7 +104,8 @@ def _spans(definitions: list[Node], utf8: bytes, inclusions: list[int]) -> Itera
         yield start, end, written.decode("utf-8", "replace"), mark
 
 
-def _read_names(file: SourceFile, _outline: FileOutline) -> Names | None:
+def read_names(file: SourceFile, _outline: FileOutline) -> Names | None:
+    """Return the constants that a file uses."""
     offsets = used_constants(file)
     keys = sorted(key for key in offsets if len(key[0]) <= NAME_BYTES_MAX)
     if not keys or len(offsets) > NAMES_MAX:
@@ -117,6 +118,3 @@ def _read_names(file: SourceFile, _outline: FileOutline) -> Names | None:
         lines=tuple(bisect_right(file.line_starts, offsets[key]) for key in keys),
         scopes=tuple(scope for _, scope in keys),
     )
-
-
-USED_NAMES = {"ruby": _read_names}

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from codebatch.model.record import Names
+from codebatch_workers.languages.rust.imported_names import modules_around, path_from_file
 from codebatch_workers.languages.rust.syntax import SYNTAX
-from codebatch_workers.symbols.imports import modules_around, path_from_file
-from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.used_names import make_names
 from codebatch_workers.syntax.source import SourceFile
 
@@ -137,8 +137,6 @@ def _uses(root: Node, utf8: bytes, path: bytes, imports: list[tuple[int, int]]) 
         start = utf8.find(path, end)
 
 
-def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the paths that a file uses."""
     return make_names(file, _rust_paths(file, outline))
-
-
-USED_NAMES = {"rust": _read_names}

@@ -13,8 +13,8 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
 from codebatch.model.record import Edge, Symbol
+from codebatch_workers.languages.rust.imported_names import read_imports
 from codebatch_workers.languages.rust.types import called_function, rust_result_type, rust_type
-from codebatch_workers.symbols.imports import rust_imports
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.symbols.outline import scope_definitions
 from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
@@ -396,7 +396,7 @@ def _read_imports(facts: SourceFacts) -> Iterator[_RustImport]:
         scope = scopes.qualified_scope(statement.start_byte)
         if statement.type == "mod_item":
             scope = scope.rpartition("::")[0]  # The module itself is a scope.
-        for imported in rust_imports(statement, facts.file.utf8):
+        for imported in read_imports(statement, facts.file.utf8):
             local = "" if imported.bound is None else facts.text(imported.bound)
             if imported.bound is None and not imported.target.endswith("*"):
                 local = imported.target.rpartition("::")[2]

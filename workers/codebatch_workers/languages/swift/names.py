@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from codebatch.model.record import Names
-from codebatch_workers.symbols.outline import FileOutline
+from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.used_names import (
     USING_CAPTURES,
     imported_symbols,
@@ -21,7 +21,8 @@ _CAPITAL_CHAIN = re.compile(rb"[A-Z]\w*(?:\s*\.\s*[A-Z]\w*){0,9}")
 _PLAIN_NAME = re.compile(rb"[a-z_]\w*\Z")
 
 
-def _read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+def read_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the types and functions that a file uses."""
     # A type of the file does not hide another file, because several files can define one type.
     names = without_known(file, _first_uses(file), imported_symbols(outline.symbols))
     return make_names(file, names, local_variables(file))
@@ -41,6 +42,3 @@ def _first_uses(file: SourceFile) -> dict[bytes, int]:
             if chain is not None:
                 keep_first(offsets, b"".join(chain[0].split()), start)
     return offsets
-
-
-USED_NAMES = {"swift": _read_names}

@@ -11,10 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from codebatch_workers.symbols.language_symbols import language_symbols
 from codebatch_workers.syntax.source import SourceFile
 
-_LANGUAGES_WITH_CALLS = frozenset({"c", "cpp", "go", "java", "python"})
-"""Languages whose import statements do not contain calls. In others, an import could be mistaken for a call."""
 _CALL_START = re.compile(rb"[ \t]*\(")
 _NAME_START = re.compile(rb"[A-Za-z_\x80-\xff]")
 # If one of these bytes precedes a name, the name continues a chain such as `a.b`.
@@ -40,7 +39,9 @@ def call_references(
     `spans` are the occurrences of the name in the text. `calls` are line, target and source of each recorded call of
     the name. The file must not define the name.
     """
-    if file.language not in _LANGUAGES_WITH_CALLS or len(spans) != len(calls) or _SPLIT_NAME.search(file.utf8):
+    if not language_symbols(file.language).has_imports_without_calls or len(spans) != len(calls):
+        return None
+    if _SPLIT_NAME.search(file.utf8):
         return None
     if file.utf8[slice(*spans[0])] in file.syntax.reserved_words:
         return None

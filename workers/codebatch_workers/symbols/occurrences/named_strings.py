@@ -13,9 +13,6 @@ import re
 
 from tree_sitter import Node
 
-STRING_LANGUAGES = frozenset({"json", "jsonc", "toml", "yaml"})
-"""Languages without names of their own, in which strings can name definitions of other files."""
-
 _LITERAL_BYTES_MAX = 400
 _CONTEXT_BYTES = 200
 """Number of bytes before and after the name that decide whether a text is code."""

@@ -1,6 +1,6 @@
 """Occurrences of a name in a file: every identifier with this name, and its role.
 
-Comments and longer strings do not count. Names within longer tokens (inner_names.py) and in macro bodies do count.
+Comments and longer strings do not count. Names within longer tokens and in macro bodies do count.
 Occurrences are computed on demand, because stored records of all identifiers would be several times larger than all
 other records.
 """
@@ -14,13 +14,11 @@ from tree_sitter import Node
 
 from codebatch.model.task import JsonValue
 from codebatch.model.text.words import searched_word
-from codebatch_workers.symbols.callees import called_name_ends
-from codebatch_workers.symbols.macros import find_macros
+from codebatch_workers.symbols.callees import called_name_ends, unmarked_calls
+from codebatch_workers.symbols.language_symbols import InnerNameRule, language_symbols
 from codebatch_workers.symbols.occurrences.calls import NameReference, call_references
-from codebatch_workers.symbols.occurrences.inner_names import is_inner_name
-from codebatch_workers.symbols.occurrences.named_strings import STRING_LANGUAGES, is_key, is_named_by_string
+from codebatch_workers.symbols.occurrences.named_strings import is_key, is_named_by_string
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
-from codebatch_workers.symbols.unmarked_calls import unmarked_calls
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.names import NAME_NODE_TYPE
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
@@ -85,7 +83,7 @@ def _name_spans(file: SourceFile, name: str) -> list[tuple[int, int]]:
     In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer
     words. Such a file need not be parsed.
     """
-    if file.syntax.declared_names is None and file.language not in STRING_LANGUAGES:
+    if file.syntax.declared_names is None and not language_symbols(file.language).has_only_strings:
         return []
     utf8, word = file.utf8, searched_word(name).encode("utf-8")
     is_setter = searched_word(name) != name
@@ -109,7 +107,8 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
     assert file.tree is not None, "who asks knows that it is parsed"
     root = file.tree.root_node
     places = [(span, node) for span in spans if (node := root.descendant_for_byte_range(*span)) is not None]
-    if file.language in STRING_LANGUAGES:
+    rules = language_symbols(file.language)
+    if rules.has_only_strings:
         for (start, end), node in places:
             if is_named_by_string(node, file.utf8, start, end) and not is_key(node):
                 yield NameReference(start, end, "string", "")
@@ -117,7 +116,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
     in_macros = _words_in_macros(file)
     occurrences: list[tuple[int, int, Node | None]] = []
     for (start, end), node in places:
-        if (start, end) in in_macros or _is_occurrence(file, node, start, end):
+        if (start, end) in in_macros or _is_occurrence(file, node, start, end, rules.inner_names):
             occurrences.append((start, end, node))
         elif is_named_by_string(node, file.utf8, start, end):
             occurrences.append((start, end, None))
@@ -157,20 +156,23 @@ def _called_name_ends(file: SourceFile) -> set[int]:
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
     """Map the range of each name in a macro body to whether the body calls this name."""
-    if not file.syntax.has_macros:
+    rules = language_symbols(file.language).macros
+    if rules is None:
         return {}
-    definitions_of_macros = find_macros(file.utf8, file.captures.get("comment", ()))
     return {
         (word.start, word.end): word.is_called
-        for macro in definitions_of_macros
-        for word in macro.iter_words(file.utf8)
+        for macro in rules.find_macros(file.utf8, file.captures.get("comment", ()))
+        for word in rules.iter_words(macro, file.utf8)
     }
 
 
-def _is_occurrence(file: SourceFile, node: Node, start: int, end: int) -> bool:
+def _is_occurrence(
+    file: SourceFile, node: Node, start: int, end: int, inner_names: Mapping[str, InnerNameRule]
+) -> bool:
+    is_inner_name = inner_names.get(node.type)
     return (
         _is_complete_name(node, start, end)
-        or is_inner_name(file.language, node, file.utf8, start, end)
+        or (is_inner_name is not None and is_inner_name(node, file.utf8, start, end))
         or _is_in_replacement(file, node, start, end)
     )
 

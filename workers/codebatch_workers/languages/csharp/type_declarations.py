@@ -5,23 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from tree_sitter import Node
 
+from codebatch_workers.symbols.language_symbols import OTHER_DECLARATION, TypeDeclaration
+
 _MODIFIERS_BYTES_MAX = 64
 _PARTIAL_TYPE = re.compile(rb"\bpartial\s+(?:class|interface|(?:ref\s+)?struct|record(?:\s+(?:class|struct))?)\s+@?\Z")
-
-
-class TypeDeclaration(NamedTuple):
-    """The number of type parameters, whether it is a part of a type, and whether it is in a branch of `#if`."""
-
-    type_parameters: int = 0
-    is_partial: bool = False
-    is_conditional: bool = False
-
-
-OTHER_DECLARATION = TypeDeclaration()
 
 
 def type_declarations(
