@@ -16,7 +16,6 @@ FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())
 PARTS = {
     "duplicates": "DUPLICATES",
-    "errors": "ERRORS",
     "gaps": "GAPS",
     "implicit": "IMPLICIT_RULES",
     "imports": "IMPORT_RULES",

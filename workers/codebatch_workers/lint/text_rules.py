@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from codebatch.model.record import Severity
-from codebatch_workers.lint.language_errors import language_errors
 from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import TodoPolicy
 from codebatch_workers.lint.suppression_rules import SUPPRESSION_RULES
@@ -73,7 +72,7 @@ def _invalid_encoding(file: SourceFile) -> Iterator[RuleMatch]:
     """
     if not file.encoding_problem or not _is_decoded_by_parser(file) or _is_likely_binary(file.content):
         return
-    rules = language_errors(file.language)
+    rules = file.syntax
     if not rules.requires_utf8 and _has_errors_only_in_comments(file):
         return
     declaration = rules.declared_encoding
@@ -109,9 +108,7 @@ def _nul_character(file: SourceFile) -> Iterator[RuleMatch]:
 
 
 def _bidi_control(file: SourceFile) -> Iterator[RuleMatch]:
-    has_such_text = file.language in _RIGHT_TO_LEFT_TEXT_LANGUAGES or (
-        language_errors(file.language).has_right_to_left_text
-    )
+    has_such_text = file.language in _RIGHT_TO_LEFT_TEXT_LANGUAGES or (file.syntax.has_right_to_left_text)
     if has_such_text or file.file_class == "minified":
         return
     for match in _BIDI_CONTROL.finditer(file.utf8):

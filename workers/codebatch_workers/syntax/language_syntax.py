@@ -86,6 +86,13 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
       `parameters` of a function. If there are none, the query captures parameters.
     - `has_nested_parameters`: the default of a parameter can be a function, and the query also captures parameters.
     - `extend_captures`: returns the captures of the query, with those changed that depend on outer nodes or the text.
+    - `has_exact_parser`: ruff parses the files, so that errors in their trees do not count.
+    - `find_invalid_bytes`: returns the offset of bytes that no parser of the language accepts, and why, given the
+      encoding and the text.
+    - `dialect_mark`: text at the beginning of a file in a dialect that the grammar does not support.
+    - `requires_utf8`: comments must be valid UTF-8, too.
+    - `declared_encoding`: a pattern for the declaration of an encoding that the readers of a file respect.
+    - `has_right_to_left_text`: texts for people can be in a language that is written from right to left.
     """
 
     MODULE: ClassVar[str] = "syntax"
@@ -116,6 +123,12 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     parameter_nodes: str = ""
     has_nested_parameters: bool = False
     extend_captures: Callable[[dict[str, list[Node]], bytes], Mapping[str, list[Node]]] | None = None
+    has_exact_parser: bool = False
+    find_invalid_bytes: Callable[[str, bytes], tuple[int, str] | None] | None = None
+    dialect_mark: bytes = b""
+    requires_utf8: bool = False
+    declared_encoding: re.Pattern[bytes] | None = None
+    has_right_to_left_text: bool = False
 
 
 def language_syntax(language: str) -> LanguageSyntax:

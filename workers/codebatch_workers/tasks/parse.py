@@ -24,7 +24,6 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import is_lfs_pointer
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.lint.language_errors import language_errors
 from codebatch_workers.lint.python.ruff import SYNTAX_ERROR_CODE, RuffRunner, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_rules import SYNTAX_CODES
 from codebatch_workers.lint.severities import severity_in
@@ -134,10 +133,10 @@ def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list
 
 def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
     """Return an error if no parser of a language reads the bytes of a file. There is at most one error."""
-    find_problem = language_errors(file.language).encoding_problem
-    if find_problem is None or file.file_class in ("binary", "huge"):
+    find_invalid = file.syntax.find_invalid_bytes
+    if find_invalid is None or file.file_class in ("binary", "huge"):
         return []
-    problem = find_problem(file)
+    problem = (0, file.encoding_problem) if file.encoding_problem else find_invalid(file.encoding, file.utf8)
     return [] if problem is None else [_syntax_diagnostic(file, problem[0], problem[0], problem[1])]
 
 
@@ -175,7 +174,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
             return "ok", [_trailing_commas(file, commas)]
     if not outermost:
         return "ok", []
-    rules = language_errors(file.language)
+    rules = file.syntax
     is_dialect = bool(rules.dialect_mark) and rules.dialect_mark in file.utf8[:_DIALECT_BYTES_LOOKED_AT]
     if file.syntax.is_approximate or rules.has_exact_parser or is_dialect:
         return "partial", []

@@ -8,7 +8,6 @@ from codebatch.model.analysis.language_groups import with_variants
 from codebatch.model.change import NOT_REWRITTEN_CODE
 from codebatch.model.record import Record
 from codebatch_workers.api.protocols import FileFailure, TaskEnvironment
-from codebatch_workers.lint.language_errors import language_errors
 from codebatch_workers.syntax.edited_files import EditedFile
 from codebatch_workers.syntax.patterns.finders import PatternError, TooManySteps
 from codebatch_workers.syntax.patterns.rewriting import RewriteRule, compile_rewrite, rewrite_content
@@ -56,7 +55,7 @@ class RewriteTask:
 
     def _find_error_lines(self, file: SourceFile) -> list[int]:
         """Return the lines of the errors that an exact parser finds. For most languages, there is none."""
-        is_exact = language_errors(file.language).has_exact_parser
+        is_exact = file.syntax.has_exact_parser
         return [error.line for error in self._errors.find(file)] if is_exact else []
 
 

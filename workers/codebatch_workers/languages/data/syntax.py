@@ -51,6 +51,7 @@ def _overruns_yaml_scanner(utf8: bytes) -> bool:
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "hcl": LanguageSyntax(is_data=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
     "json": LanguageSyntax(
+        has_right_to_left_text=True,
         is_data=True,
         queries=("json",),
         comments=("//",),
@@ -74,8 +75,12 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         comments=("--",),
         migrations=(MigrationFramework(b"", path=_MIGRATION_PATH),),
     ),
-    "toml": LanguageSyntax(is_data=True, queries=("toml",), comments=("#",), template_marks=TemplateMarks()),
+    "toml": LanguageSyntax(
+        requires_utf8=True, is_data=True, queries=("toml",), comments=("#",), template_marks=TemplateMarks()
+    ),
     "yaml": LanguageSyntax(
+        requires_utf8=True,
+        has_right_to_left_text=True,
         is_data=True,
         queries=("yaml",),
         comments=("#",),

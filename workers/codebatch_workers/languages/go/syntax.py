@@ -51,6 +51,7 @@ def _declared_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[De
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "go": LanguageSyntax(
+        requires_utf8=True,
         queries=("go",),
         binding_queries=("go",),
         declared_names=_declared_names,

@@ -35,6 +35,7 @@ _TYPESCRIPT = LanguageSyntax(
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "javascript": LanguageSyntax(
+        dialect_mark=b"@flow",
         queries=("script", "javascript"),
         binding_queries=("script", "javascript"),
         declared_names=declared_names,

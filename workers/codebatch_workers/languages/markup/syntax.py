@@ -36,6 +36,8 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         template_marks=TemplateMarks(),
     ),
     "html": LanguageSyntax(
+        declared_encoding=re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE),
+        has_right_to_left_text=True,
         is_approximate=True,
         is_data=True,
         queries=("html",),
@@ -44,6 +46,7 @@ SYNTAX: Mapping[str, LanguageSyntax] = {
         allows_template_marks=True,
     ),
     "markdown": LanguageSyntax(
+        has_right_to_left_text=True,
         is_data=True,
         is_prose=True,
         queries=("markdown",),

@@ -38,7 +38,6 @@ PATTERNS: Mapping[str, LanguagePatterns] = {
         contexts=(NO_CONTEXT, ("", "\ndef f(): pass"), ("try:\n    pass\n", "")),
         blocks=frozenset({"module", "block"}),
         has_parentheses=True,
-        is_checked_exactly=True,
         literal=CodeLiteral("string", _find_forbidden),
     )
 }

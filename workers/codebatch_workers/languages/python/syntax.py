@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 
 from tree_sitter import Node
@@ -27,8 +28,24 @@ def _declared_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[De
     return names_by_field(node, symbol_type, utf8)
 
 
+_UNREAD_ENCODINGS = ("utf-16", "utf-32")
+
+
+def _find_invalid_bytes(encoding: str, utf8: bytes) -> tuple[int, str] | None:
+    """Return why Python refuses to read a text: UTF-16, UTF-32, or NUL characters."""
+    if encoding.startswith(_UNREAD_ENCODINGS):
+        return 0, f"Python does not support source files in {encoding.upper()}"
+    if utf8.startswith(BOM_UTF8):
+        return 0, "Python does not accept a second byte order mark"
+    offset = utf8.find(b"\0")
+    return None if offset < 0 else (offset, "Python does not accept NUL characters")
+
+
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "python": LanguageSyntax(
+        has_exact_parser=True,
+        find_invalid_bytes=_find_invalid_bytes,
+        requires_utf8=True,
         queries=("python",),
         binding_queries=("python",),
         declared_names=_declared_names,

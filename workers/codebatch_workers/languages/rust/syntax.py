@@ -9,6 +9,7 @@ from codebatch_workers.syntax.names import names_by_field
 
 SYNTAX: Mapping[str, LanguageSyntax] = {
     "rust": LanguageSyntax(
+        requires_utf8=True,
         queries=("rust",),
         binding_queries=("rust",),
         declared_names=names_by_field,

@@ -22,7 +22,6 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.protocols import MemoryDirectory, TaskEnvironment
-from codebatch_workers.lint.language_errors import language_errors
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.programs.temporary_files import TemporaryFiles, argument_chunks, written_path
 from codebatch_workers.syntax.contexts import package_directories
@@ -254,7 +253,7 @@ def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> RuffRunner:
 
 def is_for_ruff(file: SourceFile) -> bool:
     """Return whether ruff checks a file: a Python file that is not binary, huge or empty."""
-    return language_errors(file.language).has_exact_parser and file.file_class not in ("binary", "huge", "empty")
+    return file.syntax.has_exact_parser and file.file_class not in ("binary", "huge", "empty")
 
 
 def _write_missing(tree: TemporaryFiles, files: Sequence[SourceFile]) -> list[bytes]:

@@ -15,7 +15,6 @@ from codebatch.model.change import ChangeRefusal
 from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_text
 from codebatch_workers.lint.bounds import FINDINGS_PER_FILE_MAX
-from codebatch_workers.lint.language_errors import language_errors
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.lint.text_rules import TEXT_RULES
 from codebatch_workers.runtime.results import TaskFailure
@@ -67,7 +66,7 @@ def _new_syntax_errors(file: SourceFile, changed: SourceFile, find_errors: Synta
     """Return the evidence if a file gets more syntax errors. If a parser is exact, only its errors count."""
     lines = [(error.line, error.end_line) for error in find_errors(changed)]
     before = len(find_errors(file)) if lines else 0
-    if len(lines) <= before and not language_errors(changed.language).has_exact_parser:
+    if len(lines) <= before and not changed.syntax.has_exact_parser:
         lines = [(changed.line(start), changed.line(end)) for start, end in error_spans(changed)]
         before = len(error_spans(file)) if lines else 0
     if len(lines) <= before:

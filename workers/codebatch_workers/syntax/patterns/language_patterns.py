@@ -76,7 +76,6 @@ class LanguagePatterns(LanguagePart, frozen=True, kw_only=True):
 
     - `has_parentheses`: parentheses group an expression.
     - `has_words`: the code consists of words, whose types depend on the code around them.
-    - `is_checked_exactly`: an exact parser also examines new code.
     - `needs_parentheses`: returns whether an expression needs parentheses below its parent, or None if the rules for
       all languages decide. It gets the expression, the parent, and whether the parent is an operation.
     - `grouped_operands`: the types of expressions that need parentheses before a member, a call or an index.
@@ -99,7 +98,6 @@ class LanguagePatterns(LanguagePart, frozen=True, kw_only=True):
     valueless_block: str = ""
     has_parentheses: bool = False
     has_words: bool = False
-    is_checked_exactly: bool = False
     needs_parentheses: Callable[[Node, Node, bool], bool | None] | None = None
     grouped_operands: frozenset[str] = frozenset()
     statement_start: StatementStart | None = None

@@ -12,6 +12,7 @@ from collections.abc import Set
 
 from tree_sitter import Node
 
+from codebatch_workers.syntax.language_syntax import language_syntax
 from codebatch_workers.syntax.patterns.language_patterns import language_patterns
 
 _VALUES = r"arrow_function|assign|closure|lambda|yield"
@@ -40,7 +41,7 @@ def is_operation(node: Node) -> bool:
 def needs_parentheses(node: Node, language: str) -> bool:
     """Return whether an expression, a node of the new tree, needs parentheses because of the node around it."""
     parent, patterns = node.parent, language_patterns(language)
-    if parent is None or patterns.is_checked_exactly:
+    if parent is None or language_syntax(language).has_exact_parser:
         return False
     is_postfix = _POSTFIX.search(parent.type) is not None
     is_operand = is_postfix or _OPERATOR.match(parent.type) is not None
