@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,41 @@ PARTS = {
     "symbols": "SYMBOLS",
     "syntax": "SYNTAX",
     "uses": "USES",
+}
+# Modules that name a language, and why. The name "json" is left out: it is the format of answers and records, too.
+_REGISTRY = "the registry of languages"
+_INTERPRETER = "Python, the interpreter or a setting with this name"
+_SHELL = "a shell that runs commands"
+_FORMAT = "a format of documents that codebatch itself reads"
+_SQL = "the command `codebatch sql`"
+MODULES_WITH_NAMES = {
+    "codebatch/cli/__init__.py": _SQL,
+    "codebatch/cli/framework/explain_answers.py": _SQL,
+    "codebatch/cli/reference/describe.py": _SHELL,
+    "codebatch/cli/reference/interface.py": _SQL,
+    "codebatch/cli/run/engine.py": _INTERPRETER,
+    "codebatch/model/analysis/language_groups.py": "languages that users name together, also those without a folder",
+    "codebatch/model/task.py": _INTERPRETER,
+    "codebatch/model/text/markdown.py": _FORMAT,
+    "codebatch/model/work/placeholders.py": _SHELL,
+    "codebatch/operations/gate/changed_settings.py": _INTERPRETER,
+    "codebatch/operations/gate/linted_languages.py": "the language that ruff, the linter of the task `lint`, checks",
+    "codebatch/operations/project/configuration.py": _INTERPRETER,
+    "codebatch/operations/project/scaffolding.py": _INTERPRETER,
+    "codebatch/operations/project/task_example.py": "an example of a record",
+    "codebatch/operations/queries/sql.py": _SQL,
+    "codebatch/plugins/command_tasks.py": _INTERPRETER,
+    "codebatch/plugins/entry_points.py": _INTERPRETER,
+    "codebatch/plugins/key_coverage.py": _INTERPRETER,
+    "codebatch/plugins/user_tasks.py": _INTERPRETER,
+    "codebatch/query/sources/parsed_files.py": "languages of texts without code, also those without a folder",
+    "codebatch/testing/tasks.py": _INTERPRETER,
+    "codebatch/work/definition/task_files.py": _FORMAT,
+    "workers/codebatch_workers/syntax/language/first_lines.py": _REGISTRY,
+    "workers/codebatch_workers/syntax/language/languages.py": _REGISTRY,
+    "workers/codebatch_workers/syntax/language/linguist_names.py": _REGISTRY,
+    "workers/codebatch_workers/syntax/language/notebooks.py": "types of cells, and the only language of notebooks",
+    "workers/codebatch_workers/syntax/python_versions.py": "a context of tasks, and a key of Poetry",
 }
 _FAMILY_IMPORT = re.compile(r"codebatch_workers\.languages\.(\w+)")
 
@@ -61,3 +97,16 @@ def test_only_a_family_imports_its_modules() -> None:
         families = {name for name in _FAMILY_IMPORT.findall(path.read_text(encoding="utf-8")) if name in FAMILIES}
         own = path.relative_to(FOLDER).parts[0] if path.is_relative_to(FOLDER) else ""
         assert families <= {own}, path
+
+
+def test_only_folders_and_listed_modules_name_a_language() -> None:
+    names = {*every_language()} - {"json"}
+    root = FOLDER.parents[2]
+    found = {
+        path.relative_to(root).as_posix()
+        for path in (*(root / "codebatch").rglob("*.py"), *FOLDER.parent.rglob("*.py"))
+        if not path.is_relative_to(FOLDER)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    }
+    assert found == MODULES_WITH_NAMES.keys()

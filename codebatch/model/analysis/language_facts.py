@@ -15,6 +15,7 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `mentions`: how a text names other files. In code, only string literals count (`quoted`). In data and commands,
       plain values count too (`plain`). In prose and lists of patterns, nothing counts (`none`).
     - `has_hash_comments`: `#` begins a comment. Otherwise, `//`, `/*` and `<!--` do.
+    - `is_markup`: trees show no uses of names in attributes and embedded code.
     - `has_all_links`: imports are resolved. Uses without an import are resolved too, or do not exist.
     - `has_implicit_imports`: a file can use names of other files without an import.
     - `ignores_case`: names of functions, methods and classes are compared without case.
@@ -30,6 +31,7 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     mentions: MentionStyle = "quoted"
     has_hash_comments: bool = False
+    is_markup: bool = False
     has_all_links: bool = False
     has_implicit_imports: bool = False
     ignores_case: bool = False

@@ -16,6 +16,7 @@ from codebatch.errors import ObjectMissing
 from codebatch.model.entry import Entry, PathMembers, path_row
 from codebatch.model.text.quantities import count_text
 from codebatch.model.text.words import WordFinder
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.sources.parsed_files import ParsedFile, decode_files
 from codebatch.query.sources.records import BatchRecords
 
@@ -105,7 +106,8 @@ def doubt_reason(path: bytes, file: ParsedFile | None) -> tuple[DoubtReason, str
         case ParsedFile(class_="binary" | "huge" | "minified" as class_):
             return class_, ""
         case ParsedFile(parse="ok"):
-            return ("markup", "") if file.lang == "html" and file.class_ != "empty" else None
+            is_markup = fact_services().language_facts(file.lang).is_markup and file.class_ != "empty"
+            return ("markup", "") if is_markup else None
         case ParsedFile(parse="partial" | "errors" | "skipped" as state):
             return state, ""
         case _ if _is_document(path, file):

@@ -44,7 +44,6 @@ DIAGNOSTICS_MAX = 50
 SYNTAX_CODE = "syntax-error"
 _PYTHON_ERRORS = SYNTAX_CODES | {SYNTAX_ERROR_CODE}
 _QUOTED_CHARS_MAX = 40
-_JSON_LANGUAGES = ("json", "jsonc")
 _DIALECT_BYTES_LOOKED_AT = 2048
 
 
@@ -167,7 +166,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
         message = f"not {file.language}: hardly anything in this file can be parsed"
         return "errors", [_syntax_diagnostic(file, 0, 0, message)]
     outermost = _outermost_errors(file)
-    if file.language in _JSON_LANGUAGES and not has_strict_reader(file):
+    if file.syntax.json_dialect and not has_strict_reader(file):
         commas = [node for node in outermost if is_trailing_comma(node)]
         outermost = [node for node in outermost if node not in commas]
         if commas and not outermost and not has_tolerant_reader(file):
