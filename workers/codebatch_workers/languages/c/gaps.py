@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps, padded_text
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
 
@@ -74,7 +72,7 @@ _CPP_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"\w\s*(\.\s*\*)(?=\s*\w)", lambda text: b".".ljust(len(text))),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {
+GAPS = {
     "c": LanguageGaps(finders=_C_GAPS),
     "cpp": LanguageGaps(finders=_CPP_GAPS),
 }

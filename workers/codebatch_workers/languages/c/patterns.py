@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, LanguagePatterns, RuleExample
@@ -23,7 +21,7 @@ _C = LanguagePatterns(
     has_parentheses=True,
 )
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "c": _C,
     "cpp": msgspec.structs.replace(
         _C, contexts=(*_C.contexts, ("class C {\n", "\n};")), blocks=_C.blocks | {"declaration_list"}

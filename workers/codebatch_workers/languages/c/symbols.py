@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
-from codebatch_workers.languages.c.imported_names import read_imports
 from codebatch_workers.languages.c.macro_definitions import find_macros, iter_calls, iter_words
 from codebatch_workers.languages.c.names import read_names
+from codebatch_workers.symbols.imported_names import ImportedName, literal_text, node_text
 from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules, ParameterRules
 from codebatch_workers.symbols.macros import MacroRules
 from codebatch_workers.symbols.parameters_and_visibility import declaration_text, last_name
+
+_INCLUDED_FILE = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.DOTALL)
+
+
+def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
+    """Return the path between the quotes or brackets of an `#include`.
+
+    If a macro is in place of the path, return the macro. The grammar does not parse the argument of `#import`, so the
+    path is searched in its text.
+    """
+    if node.type == "preproc_call":
+        argument = node.child_by_field_name("argument")
+        match = None if argument is None else _INCLUDED_FILE.match(utf8, argument.start_byte, argument.end_byte)
+        if argument is None or match is None:
+            return []
+        return [ImportedName((match[1] or match[2]).decode("utf-8", "replace"), argument, None)]
+    path = node.child_by_field_name("path")
+    if path is None:
+        return []
+    is_literal = path.type in ("string_literal", "system_lib_string")
+    return [ImportedName(literal_text(path, utf8) if is_literal else node_text(path, utf8), path, None)]
+
 
 _PRAGMAS_WITH_NAMES = frozenset({b"acc", b"omp", b"redefine_extname", b"weak"})
 _PLACEHOLDER = re.compile(rb"void\Z|/[*/]")
@@ -63,11 +84,11 @@ _INNER_NAMES = {"preproc_arg": _is_in_directive}
 _MACROS = MacroRules(find_macros, iter_words, iter_calls)
 _MARKS = MarkRules(counted=frozenset({"constructor", "destructor", "interrupt", "isr", "section", "signal", "used"}))
 _PARAMETERS = ParameterRules(read_name=_read_parameter, placeholder=_PLACEHOLDER)
-SYMBOLS: Mapping[str, LanguageSymbols] = {
+SYMBOLS = {
     "c": LanguageSymbols(
         parameters=_PARAMETERS,
         has_nested_functions=False,
-        imports=read_imports,
+        imports=_read_imports,
         has_imports_without_calls=True,
         inner_names=_INNER_NAMES,
         macros=_MACROS,
@@ -79,7 +100,7 @@ SYMBOLS: Mapping[str, LanguageSymbols] = {
         is_constructor=_is_named_like_class,
         parameters=_PARAMETERS,
         visibility=_cpp_visibility,
-        imports=read_imports,
+        imports=_read_imports,
         has_imports_without_calls=True,
         inner_names=_INNER_NAMES,
         macros=_MACROS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from codebatch_workers.languages.c.captures import extend_captures
@@ -33,7 +32,7 @@ def _repair(utf8: bytes, language: str) -> bytes:
     return replace_macros(blank_macro_lines(blank_class_macros(utf8)))
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "c": LanguageSyntax(
         is_approximate=True,
         has_macros=True,

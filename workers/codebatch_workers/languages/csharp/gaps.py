@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps, name_for, padded_text
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
@@ -53,4 +52,4 @@ _GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"\b(allows\s+ref\s+struct)\b", padded_text(b"class")),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {"csharp": LanguageGaps(finders=_GAPS)}
+GAPS = {"csharp": LanguageGaps(finders=_GAPS)}

@@ -15,7 +15,7 @@ def _find_forbidden(code: bytes, literal: bytes, contexts: Mapping[str, bytes]) 
     return find_line_break(code, literal, contexts)
 
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "csharp": LanguagePatterns(
         example=RuleExample(
             "Console.WriteLine($$$)",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework
@@ -44,7 +43,7 @@ def _block_end(utf8: bytes, start: int) -> int:
     return -1
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "csharp": LanguageSyntax(
         is_approximate=True,
         queries=("csharp",),

@@ -7,7 +7,7 @@ specification forbids, but that every loader accepts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -94,7 +94,7 @@ def _is_javascript_object(_path: bytes, utf8: bytes, _root: Node) -> bool:
 # The plus sign of an exponent.
 _JSON_GAPS: tuple[GapFinder, ...] = (make_gap(rb"[0-9][eE](\+)(?=[0-9])", lambda _: b"0", needs=(b"e+", b"E+")),)
 
-GAPS: Mapping[str, LanguageGaps] = {
+GAPS = {
     **dict.fromkeys(("json", "jsonc"), LanguageGaps(finders=_JSON_GAPS, has_expected_errors=_is_javascript_object)),
     "toml": LanguageGaps(finders=_TOML_GAPS),
     "yaml": LanguageGaps(finders=(_unindented_quote_replacements,)),

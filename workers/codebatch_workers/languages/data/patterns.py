@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, LanguagePatterns, RuleExample
 
 _JSON = LanguagePatterns(
@@ -12,7 +10,7 @@ _JSON = LanguagePatterns(
     contexts=(NO_CONTEXT, ("{", "}")),
 )
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "hcl": LanguagePatterns(
         example=RuleExample("debug = true", "debug is on", "debug = true\n", "debug = false\n"),
         stand_ins=("{n}", "{n} = 1"),

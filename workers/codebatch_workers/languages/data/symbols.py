@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.occurrences.inner_names import is_marked_name
 
 _STRINGS = LanguageSymbols(has_only_strings=True)
-SYMBOLS: Mapping[str, LanguageSymbols] = {
+SYMBOLS = {
     "json": _STRINGS,
     "jsonc": _STRINGS,
     "sql": LanguageSymbols(inner_names={"identifier": is_marked_name}),

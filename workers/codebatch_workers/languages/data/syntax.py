@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -48,7 +48,7 @@ def _overruns_yaml_scanner(utf8: bytes) -> bool:
     return _DEEP_LINE.search(b"\n" + utf8) is not None
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "hcl": LanguageSyntax(is_data=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
     "json": LanguageSyntax(
         has_right_to_left_text=True,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.grammar_gaps.stand_ins import make_gap, name_for
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
 
@@ -14,4 +12,4 @@ _GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"(\()(?:make|new)(\))(?=\()", needs=(b"(make)", b"(new)")),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {"go": LanguageGaps(finders=_GAPS)}
+GAPS = {"go": LanguageGaps(finders=_GAPS)}

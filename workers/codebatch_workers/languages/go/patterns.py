@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tree_sitter import Node
 
 from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, LanguagePatterns, RuleExample
@@ -42,7 +40,7 @@ def _is_in_header(node: Node) -> bool:
     return parent is not None and node.type != "block"
 
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "go": LanguagePatterns(
         example=RuleExample(
             "fmt.Println($$$)",

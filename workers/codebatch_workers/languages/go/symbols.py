@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -42,7 +42,7 @@ def _read_directive(node: Node) -> Iterator[str]:
         yield text.decode("utf-8", "replace").partition(" ")[0]
 
 
-SYMBOLS: Mapping[str, LanguageSymbols] = {
+SYMBOLS = {
     "go": LanguageSymbols(
         parameters=ParameterRules(leading_name=re.compile(rb"[\w\x80-\xff]+")),
         visibility=_visibility_by_capital,

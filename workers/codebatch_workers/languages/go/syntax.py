@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -49,7 +49,7 @@ def _declared_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[De
     return plain_name(node.child_by_field_name("name"), symbol_type, owner)
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "go": LanguageSyntax(
         requires_utf8=True,
         queries=("go",),

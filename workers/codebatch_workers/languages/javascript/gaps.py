@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 
 from tree_sitter import Node
@@ -363,7 +363,7 @@ def _is_false_missing(node: Node, root: Node) -> bool:
     return before.endswith((b")", b"]", b"}")) or not after.startswith(b"=")
 
 
-GAPS: Mapping[str, LanguageGaps] = {
+GAPS = {
     "javascript": LanguageGaps(
         finders=_JAVASCRIPT_GAPS, is_false_missing=_is_false_missing, has_expected_errors=is_fragment
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import msgspec
 
@@ -28,4 +27,4 @@ _JAVASCRIPT = LanguagePatterns(
 )
 _TYPESCRIPT = msgspec.structs.replace(_JAVASCRIPT, contexts=(*_JAVASCRIPT.contexts, ("type T = ", "")))
 
-PATTERNS: Mapping[str, LanguagePatterns] = {"javascript": _JAVASCRIPT, "tsx": _TYPESCRIPT, "typescript": _TYPESCRIPT}
+PATTERNS = {"javascript": _JAVASCRIPT, "tsx": _TYPESCRIPT, "typescript": _TYPESCRIPT}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from tree_sitter import Node
 
@@ -45,7 +44,7 @@ _TYPESCRIPT = LanguageSymbols(
         declaration_endings=(b".d.ts", b".d.mts", b".d.cts"),
     ),
 )
-SYMBOLS: Mapping[str, LanguageSymbols] = {
+SYMBOLS = {
     "javascript": LanguageSymbols(
         parameters=_PARAMETERS,
         visibility=_visibility_by_hash,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import msgspec
 
@@ -33,7 +32,7 @@ _TYPESCRIPT = LanguageSyntax(
     has_nested_parameters=True,
 )
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "javascript": LanguageSyntax(
         dialect_mark=b"@flow",
         queries=("script", "javascript"),

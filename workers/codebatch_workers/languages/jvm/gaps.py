@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.languages.jvm.kotlin_gaps import KOTLIN_GAPS
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps, name_for
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
@@ -29,7 +27,7 @@ _JAVA_GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {
+GAPS = {
     "java": LanguageGaps(finders=_JAVA_GAPS),
     "kotlin": LanguageGaps(finders=KOTLIN_GAPS),
 }

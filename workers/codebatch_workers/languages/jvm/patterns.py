@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, CodeLiteral, LanguagePatterns, RuleExample
 from codebatch_workers.syntax.patterns.literals import find_line_break
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "java": LanguagePatterns(
         example=RuleExample(
             "System.out.println($$$)",

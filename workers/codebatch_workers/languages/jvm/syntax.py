@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from tree_sitter import Node
 
@@ -72,7 +71,7 @@ def _scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Decla
     return names
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "java": LanguageSyntax(
         queries=("java",),
         binding_queries=("java",),

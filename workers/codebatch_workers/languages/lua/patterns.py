@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, LanguagePatterns, RuleExample
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "lua": LanguagePatterns(
         example=RuleExample("print($$$)", "print is left in the code", "print(1)\n", "log(1)\n"),
         stand_ins=("{n}", "{n}()"),

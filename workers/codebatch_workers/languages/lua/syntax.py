@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.languages.lua.declared_names import declared_names
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "lua": LanguageSyntax(
         queries=("lua",),
         declared_names=declared_names,

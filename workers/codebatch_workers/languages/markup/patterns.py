@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.patterns.language_patterns import NO_CONTEXT, LanguagePatterns, RuleExample
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "css": LanguagePatterns(
         example=RuleExample("float: $SIDE", "float: {SIDE}", "a { float: left; }\n", "a { color: red; }\n"),
         stand_ins=("{n}", "{n}: {n};"),

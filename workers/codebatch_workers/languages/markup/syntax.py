@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, TemplateMarks
 
@@ -26,7 +25,7 @@ def _replace_non_ascii(utf8: bytes) -> bytes:
     return utf8.translate(_ASCII_FOR_ALL)
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "css": LanguageSyntax(
         is_approximate=True,
         is_data=True,

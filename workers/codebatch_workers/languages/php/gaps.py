@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, name_for
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
@@ -52,4 +51,4 @@ _GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"\$\w+(\{[^{}\s;]{1,100}\})", _bracketed_offset, needs=(b"{",)),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {"php": LanguageGaps(finders=_GAPS)}
+GAPS = {"php": LanguageGaps(finders=_GAPS)}

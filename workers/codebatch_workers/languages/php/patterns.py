@@ -16,7 +16,7 @@ def _find_forbidden(code: bytes, _literal: bytes, _contexts: Mapping[str, bytes]
     return "" if is_variable else "an expression other than a variable there"
 
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "php": LanguagePatterns(
         example=RuleExample(
             "var_dump($$$)", "var_dump is left in the code", "<?php var_dump($a);\n", "<?php log($a);\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from tree_sitter import Node
 
@@ -20,7 +19,7 @@ def _declared_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[D
     return plain_name(left.named_child(0), symbol_type) if left is not None else []
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "php": LanguageSyntax(
         queries=("php",),
         binding_queries=("php",),

@@ -32,7 +32,7 @@ def _find_forbidden(code: bytes, literal: bytes, contexts: Mapping[str, bytes]) 
     return f"{forbidden} before Python 3.12" if forbidden else ""
 
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "python": LanguagePatterns(
         example=RuleExample("print($$$)", "print is left in the code", "print(1)\n", "log.print(1)\n"),
         contexts=(NO_CONTEXT, ("", "\ndef f(): pass"), ("try:\n    pass\n", "")),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Mapping
 
 from tree_sitter import Node
 
@@ -41,7 +40,7 @@ def _find_invalid_bytes(encoding: str, utf8: bytes) -> tuple[int, str] | None:
     return None if offset < 0 else (offset, "Python does not accept NUL characters")
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "python": LanguageSyntax(
         has_exact_parser=True,
         find_invalid_bytes=_find_invalid_bytes,

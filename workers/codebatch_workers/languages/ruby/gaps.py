@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import make_gap, name_for
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps, Replacement
@@ -82,4 +82,4 @@ _GAPS: tuple[GapFinder, ...] = (
     ),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {"ruby": LanguageGaps(finders=_GAPS)}
+GAPS = {"ruby": LanguageGaps(finders=_GAPS)}

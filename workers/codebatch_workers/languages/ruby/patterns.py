@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from tree_sitter import Node
 
@@ -27,7 +26,7 @@ def _has_bare_arguments(call: Node) -> bool:
     return arguments is not None and arguments.children[0].type != "("
 
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "ruby": LanguagePatterns(
         example=RuleExample("puts $X", "puts is left in the code", "puts 1\n", "log 1\n"),
         stand_ins=("{n}", "{N}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -18,7 +18,7 @@ def _find_unmatched_ends(root: Node, _utf8: bytes) -> Iterator[UnseenError]:
             yield UnseenError(node.start_byte, node.end_byte, "unexpected `end`, which ends nothing")
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "ruby": LanguageSyntax(
         queries=("ruby",),
         declared_names=names_by_field,

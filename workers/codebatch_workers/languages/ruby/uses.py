@@ -136,7 +136,7 @@ def _resolved(certainty: Certainty, found: list[tuple[SourceFacts, Symbol]]) -> 
 
 
 def _is_local_name(node: Node) -> bool:
-    """Return whether a name is a local variable: it is not called (unmarked_calls.py)."""
+    """Return whether a name is a local variable: it is not called (symbols.py)."""
     return node.type == "identifier" and node.parent is not None and node.parent.type not in ("alias", "undef")
 
 

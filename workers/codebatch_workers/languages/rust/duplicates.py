@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -29,4 +29,4 @@ def _attribute_target(node: Node | None) -> Node | None:
     return node
 
 
-DUPLICATES: Mapping[str, LanguageDuplicates] = {"rust": LanguageDuplicates(inline_tests=_inline_tests)}
+DUPLICATES = {"rust": LanguageDuplicates(inline_tests=_inline_tests)}

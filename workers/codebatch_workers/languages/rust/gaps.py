@@ -134,7 +134,7 @@ _GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"(?:\bwhere|,)\s*\[?(\(\))(?=\s*[:;])", lambda _: b"__"),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {
+GAPS = {
     "rust": LanguageGaps(
         finders=_GAPS,
         # In these nodes, Rust allows any tokens with balanced brackets and closed strings. The grammar supports only

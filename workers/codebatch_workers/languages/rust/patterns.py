@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from codebatch_workers.syntax.patterns.language_patterns import (
     NO_CONTEXT,
@@ -12,7 +11,7 @@ from codebatch_workers.syntax.patterns.language_patterns import (
     StatementStart,
 )
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "rust": LanguagePatterns(
         example=RuleExample(
             "$X.unwrap()", "`{X}` is unwrapped", "fn f() { a.unwrap(); }\n", "fn f() { a.unwrap_or(1); }\n"

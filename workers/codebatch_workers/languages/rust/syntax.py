@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, TemplateMarks
 from codebatch_workers.syntax.names import names_by_field
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "rust": LanguageSyntax(
         requires_utf8=True,
         queries=("rust",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps, Replacement
@@ -89,7 +89,7 @@ _GAPS: tuple[GapFinder, ...] = (
     _second_heredocs,
 )
 
-GAPS: Mapping[str, LanguageGaps] = {
+GAPS = {
     "bash": LanguageGaps(finders=_GAPS),
     "zsh": LanguageGaps(finders=_GAPS),
 }

@@ -32,4 +32,4 @@ _SHELL = LanguagePatterns(
     literal=CodeLiteral("command_substitution", _find_forbidden, text_types=frozenset()),
 )
 
-PATTERNS: Mapping[str, LanguagePatterns] = {"bash": _SHELL, "zsh": _SHELL}
+PATTERNS = {"bash": _SHELL, "zsh": _SHELL}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for, make_gap, make_gaps, padded_text
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps
 
@@ -46,4 +44,4 @@ _GAPS: tuple[GapFinder, ...] = (
     make_gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
 )
 
-GAPS: Mapping[str, LanguageGaps] = {"swift": LanguageGaps(finders=_GAPS)}
+GAPS = {"swift": LanguageGaps(finders=_GAPS)}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from codebatch_workers.syntax.patterns.language_patterns import CodeLiteral, LanguagePatterns, RuleExample
 from codebatch_workers.syntax.patterns.literals import find_line_break
 
-PATTERNS: Mapping[str, LanguagePatterns] = {
+PATTERNS = {
     "swift": LanguagePatterns(
         example=RuleExample("print($$$)", "print is left in the code", "print(1)\n", "log(1)\n"),
         stand_ins=("{n}", "{n}: {N}", "_ {n}: {N}"),

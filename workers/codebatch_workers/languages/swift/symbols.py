@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tree_sitter import Node
 
 from codebatch_workers.languages.swift.names import read_names
@@ -18,7 +16,7 @@ def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     return [] if name is None else [ImportedName(node_text(name, utf8), name, None)]
 
 
-SYMBOLS: Mapping[str, LanguageSymbols] = {
+SYMBOLS = {
     "swift": LanguageSymbols(
         imports=_read_imports, inner_names={"simple_identifier": is_marked_name}, used_names=read_names
     ),

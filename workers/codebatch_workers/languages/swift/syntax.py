@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
@@ -19,7 +17,7 @@ def _declared_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[De
     return names_by_field(node, symbol_type, utf8)
 
 
-SYNTAX: Mapping[str, LanguageSyntax] = {
+SYNTAX = {
     "swift": LanguageSyntax(
         is_approximate=True,
         queries=("swift",),

@@ -19,7 +19,7 @@
 (call method: (_) @tail)
 ((call !receiver method: (identifier) @_name) @import (#any-of? @_name "require" "require_relative" "load" "autoload"))
 
-; Names that are no calls: of methods, and of local variables. All other plain names are calls (unmarked_calls.py).
+; Names that are no calls: of methods, and of local variables. All other plain names are calls (symbols.py).
 (identifier) @plain_name
 [(method name: (identifier) @method_name) (singleton_method name: (identifier) @method_name)]
 (setter (identifier) @method_name)
