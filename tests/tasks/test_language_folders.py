@@ -15,16 +15,7 @@ from codebatch_workers.syntax.language.languages import every_language, family_o
 
 FOLDER = Path(codebatch_workers.languages.__path__[0])
 FAMILIES = sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists())
-PARTS = {
-    "duplicates": "DUPLICATES",
-    "gaps": "GAPS",
-    "implicit": "IMPLICIT_RULES",
-    "imports": "IMPORT_RULES",
-    "patterns": "PATTERNS",
-    "symbols": "SYMBOLS",
-    "syntax": "SYNTAX",
-    "uses": "USES",
-}
+PARTS = ("duplicates", "gaps", "implicit", "imports", "patterns", "symbols", "syntax", "uses")
 # Modules that name a language, and why. The name "json" is left out: it is the format of answers and records, too.
 _REGISTRY = "the registry of languages"
 _INTERPRETER = "Python, the interpreter or a setting with this name"
@@ -70,7 +61,7 @@ def languages_of(family: str) -> set[str]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_parts_of_a_family_are_for_its_languages(family: str) -> None:
     parts = [part for part in PARTS if (FOLDER / family / f"{part}.py").exists()]
-    defined = [getattr(import_module(f"codebatch_workers.languages.{family}.{part}"), PARTS[part]) for part in parts]
+    defined = [getattr(import_module(f"codebatch_workers.languages.{family}.{part}"), part.upper()) for part in parts]
     assert parts
     assert set().union(*defined) == languages_of(family)
     assert import_module(f"codebatch_workers.languages.{family}").FACTS.keys() == languages_of(family)

@@ -8,8 +8,8 @@ modules. A missing module means that the family does not support this.
 - `gaps`: `GAPS` maps a language to the valid code that its grammar does not support.
 - `symbols`: `SYMBOLS` maps a language to the facts about its definitions, imports and names.
 - `duplicates`: `DUPLICATES` maps a language to the code that is not searched for duplicates.
-- `imports`: `IMPORT_RULES` maps a language to its rule for imports.
-- `implicit`: `IMPLICIT_RULES` maps a language to its rule for names that are used without an import.
+- `imports`: `IMPORTS` maps a language to its rule for imports.
+- `implicit`: `IMPLICIT` maps a language to its rule for names that are used without an import.
 - `uses`: `USES` maps a language to the way in which the uses of names are resolved.
 
 Further modules are parts of these. No package outside of this one imports the package of a family.

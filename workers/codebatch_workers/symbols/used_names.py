@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from codebatch.model.record import Names, Symbol
+from codebatch_workers.symbols.file_outline import FileOutline
+from codebatch_workers.symbols.language_symbols import language_symbols
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
 
@@ -20,6 +22,12 @@ NAMES_MAX = 10_000
 """Maximum number of names of a file. A file with more names is data, and has no names."""
 
 _FIRST_NAME = re.compile(rb"[\w\x80-\xff]+")
+
+
+def used_names(file: SourceFile, outline: FileOutline) -> Names | None:
+    """Return the record with the names that a file uses without an import, or None if there are none."""
+    reader = None if file.tree is None else language_symbols(file.language).used_names
+    return None if reader is None else reader(file, outline)
 
 
 def make_names(file: SourceFile, offsets: Mapping[bytes, int], local: Collection[bytes] = ()) -> Names | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from codebatch.model.record import Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.languages.registry import used_names
 from codebatch_workers.symbols.outline import file_outline
+from codebatch_workers.symbols.used_names import used_names
 from codebatch_workers.syntax.source import SourceFile
 
 

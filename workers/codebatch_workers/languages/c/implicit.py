@@ -145,4 +145,4 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].partition(".")[0]
 
 
-IMPLICIT_RULES = {"c": CExternalNames, "cpp": CExternalNames}
+IMPLICIT = {"c": CExternalNames, "cpp": CExternalNames}

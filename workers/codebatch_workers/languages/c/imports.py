@@ -194,4 +194,4 @@ def _path_in_tree(base: str, directory: str, written: str) -> str | None:
     return absolute[len(base) :].lstrip("/")
 
 
-IMPORT_RULES = {"c": CIncludes, "cpp": CIncludes}
+IMPORTS = {"c": CIncludes, "cpp": CIncludes}

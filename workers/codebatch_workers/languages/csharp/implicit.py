@@ -301,4 +301,4 @@ def _suffixed(parts: tuple[str, ...], suffix: str) -> tuple[str, ...]:
     return (*parts[:-1], parts[-1] + suffix)
 
 
-IMPLICIT_RULES = {"csharp": CSharpNames}
+IMPLICIT = {"csharp": CSharpNames}

@@ -45,4 +45,4 @@ class GoPackageNames(ImplicitImportRule):
         return found_in(tuple(sorted(self._definitions[key].get(name, set()) - {path})), name)
 
 
-IMPLICIT_RULES = {"go": GoPackageNames}
+IMPLICIT = {"go": GoPackageNames}

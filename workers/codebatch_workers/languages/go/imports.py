@@ -196,4 +196,4 @@ def _is_package_file(path: str) -> bool:
     return name.endswith(".go") and not name.endswith("_test.go") and name[0] not in "._"
 
 
-IMPORT_RULES = {"go": GoImports}
+IMPORTS = {"go": GoImports}

@@ -279,4 +279,4 @@ def _split_package_name(target: str) -> tuple[str, str]:
 
 
 _TYPESCRIPT = partial(JavaScriptImports, is_typed=True)
-IMPORT_RULES = {"javascript": JavaScriptImports, "tsx": _TYPESCRIPT, "typescript": _TYPESCRIPT}
+IMPORTS = {"javascript": JavaScriptImports, "tsx": _TYPESCRIPT, "typescript": _TYPESCRIPT}

@@ -291,4 +291,4 @@ def bases_and_stars(edges: Sequence[Edge]) -> tuple[tuple[str, ...], tuple[str, 
     return tuple(sorted(bases)), stars
 
 
-IMPLICIT_RULES = {"java": JvmPackageNames, "kotlin": JvmPackageNames, "scala": JvmPackageNames}
+IMPLICIT = {"java": JvmPackageNames, "kotlin": JvmPackageNames, "scala": JvmPackageNames}

@@ -247,7 +247,7 @@ class _ScalaImports(JvmImports):
     depends_on_file = True
 
 
-IMPORT_RULES = {
+IMPORTS = {
     "java": partial(JvmImports, endings=(".java", ".kt", ".scala")),
     "kotlin": partial(JvmImports, endings=(".kt", ".java")),
     "scala": partial(_ScalaImports, endings=(".scala", ".java")),

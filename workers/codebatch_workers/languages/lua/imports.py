@@ -55,4 +55,4 @@ class LuaRequires(ImportRule):
         return any(file.endswith(".rockspec") for file in self._tree.files_in(directory))
 
 
-IMPORT_RULES = {"lua": LuaRequires}
+IMPORTS = {"lua": LuaRequires}

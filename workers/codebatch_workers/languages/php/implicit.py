@@ -129,4 +129,4 @@ def _last_name(name: str) -> str:
     return name.rpartition("\\")[2]
 
 
-IMPLICIT_RULES = {"php": PhpNames}
+IMPLICIT = {"php": PhpNames}

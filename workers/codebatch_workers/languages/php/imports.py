@@ -96,4 +96,4 @@ class PhpImports(ImportRule):
         return {prefix: places[:_NAMESPACE_DIRECTORIES_MAX] for prefix, places in directories.items()}
 
 
-IMPORT_RULES = {"php": PhpImports}
+IMPORTS = {"php": PhpImports}

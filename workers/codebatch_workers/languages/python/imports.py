@@ -340,4 +340,4 @@ def _configured_paths(document: JsonObject) -> tuple[list[str], list[tuple[str, 
     return roots, packages
 
 
-IMPORT_RULES = {"python": PythonImports}
+IMPORTS = {"python": PythonImports}

@@ -130,4 +130,4 @@ def _fits(path: str, constant: str) -> bool:
     return False
 
 
-IMPLICIT_RULES = {"ruby": RubyConstants}
+IMPLICIT = {"ruby": RubyConstants}

@@ -63,4 +63,4 @@ class RubyRequires(ImportRule):
         return likely_import(path, gems)
 
 
-IMPORT_RULES = {"ruby": RubyRequires}
+IMPORTS = {"ruby": RubyRequires}

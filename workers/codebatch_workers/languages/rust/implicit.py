@@ -88,4 +88,4 @@ def _implicit(resolved: ResolvedImport, path: str, name: str) -> ImplicitImport 
     return ImplicitImport(resolved.resolution, paths, name) if paths else None
 
 
-IMPLICIT_RULES = {"rust": RustPaths}
+IMPLICIT = {"rust": RustPaths}

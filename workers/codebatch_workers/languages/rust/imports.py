@@ -223,4 +223,4 @@ class RustImports(ImportRule):
         return parent_directory(path), []
 
 
-IMPORT_RULES = {"rust": RustImports}
+IMPORTS = {"rust": RustImports}

@@ -19,4 +19,4 @@ class ShellSources(ImportRule):
         return exact_import(place if place in self._tree.paths else None)
 
 
-IMPORT_RULES = {"bash": ShellSources, "zsh": ShellSources}
+IMPORTS = {"bash": ShellSources, "zsh": ShellSources}

@@ -183,4 +183,4 @@ class SwiftModuleNames(ImplicitImportRule):
         return targets
 
 
-IMPLICIT_RULES = {"swift": SwiftModuleNames}
+IMPLICIT = {"swift": SwiftModuleNames}

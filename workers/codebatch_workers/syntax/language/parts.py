@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
 from typing import ClassVar, TypeVar, cast
 
 import msgspec
@@ -40,15 +39,15 @@ def language_part(language: str, kind: type[PartT]) -> PartT:
 
 
 @cache
-def _find_part(language: str, kind: type[LanguagePart]) -> LanguagePart:
-    module = part_module(language, kind.MODULE)
-    values: Mapping[str, LanguagePart] = {} if module is None else getattr(module, kind.MODULE.upper())
-    return values.get(language) or kind()
+def _find_part(language: str, kind: type[LanguagePart]) -> object:
+    return find_value(language, kind.MODULE) or kind()
 
 
-@cache
-def part_module(language: str, name: str) -> ModuleType | None:
-    """Return a module of the family of a language, or None if the family has none with this name."""
+def find_value(language: str, module: str) -> object | None:
+    """Return the value of a language in a module of its family, or None if there is no such module or value."""
     family = family_of(language)
-    module = f"{_FAMILIES_PACKAGE}.{family}.{name}"
-    return None if family is None or find_spec(module) is None else import_module(module)
+    full_name = f"{_FAMILIES_PACKAGE}.{family}.{module}"
+    if family is None or find_spec(full_name) is None:
+        return None
+    values: Mapping[str, object] = getattr(import_module(full_name), module.upper())
+    return values.get(language)
