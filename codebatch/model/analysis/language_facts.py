@@ -1,4 +1,4 @@
-"""Facts about a language with which questions judge whether their answers are complete."""
+"""Facts about a language by which queries decide whether their answers are complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `unparsed_users`: languages without a grammar whose files can import or use files of this language.
     - `unlinked_title`: the displayed name, if files define names but their uses of other files are not resolved.
     - `called_methods`: a pattern for names of methods that the language or its runtime calls without the name.
-    - `calls_by_trait`: bases of a type call only the methods of the block that names them (`impl Base for Type`).
+    - `calls_by_trait`: a block names the base whose code calls its methods: `impl Base for Type`.
     """
 
     mentions: MentionStyle = "quoted"

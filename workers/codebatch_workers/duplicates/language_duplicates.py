@@ -16,7 +16,8 @@ Span = tuple[int, int]
 class LanguageDuplicates(LanguagePart, frozen=True, kw_only=True):
     """The code of a language that is not searched for duplicates.
 
-    - `import_spans`: a function that returns the locations of imports, if they are more than the captured nodes.
+    - `import_spans`: a function that returns the locations of imports, given the text. By default, they are the
+      statements with captured imports.
     - `inline_tests`: a function that returns the nodes with code that is compiled only for tests. The file has a tree.
     """
 

@@ -69,18 +69,20 @@ class ParameterRules(msgspec.Struct, frozen=True, kw_only=True):
 class MarkRules(msgspec.Struct, frozen=True, kw_only=True):
     """The marks of definitions with which other code can find and call them (marks.py).
 
-    - `counted`: the last parts of the names of marks that count. By default, all count, except descriptions.
+    - `descriptions`: the last parts of the names of marks that only describe a definition, in lower case. Others count.
+    - `counted`: the last parts of the names of marks that count. If there are none, `descriptions` decides.
     - `read_before`: a function that returns marks in a node before a definition, for which the grammar has no node.
     - `read_around`: a function that returns marks that a node around a definition states.
     """
 
+    descriptions: frozenset[bytes] = frozenset()
     counted: frozenset[str] = frozenset()
     read_before: Callable[[Node], Iterator[str]] | None = None
     read_around: Callable[[Node], Iterator[str]] | None = None
 
 
 class TypeDeclaration(NamedTuple):
-    """The number of type parameters, whether it is a part of a type, and whether it is in a branch of `#if`."""
+    """A declaration of a type: its number of type parameters, whether it is partial, and whether it is below `#if`."""
 
     type_parameters: int = 0
     is_partial: bool = False
@@ -106,13 +108,14 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     """The definitions of a language, and the names in its code.
 
     - `scope_separator`: the text between the names in a qualified name.
-    - `is_constructor`: whether a method with a name in a class constructs an object. Captures show other constructors.
+    - `is_constructor`: returns whether a method constructs objects, by its name and that of its class. Captures show
+      other constructors.
     - `parameters`: rules for the parameters of functions.
     - `visibility`: the visibility of names without a keyword. By default, they are public.
     - `type_declarations`: a function that returns properties of the declarations of types.
     - `rejects_reserved_names`: the grammar accepts a reserved word as a name only in code with errors.
     - `capitals_are_constants`: a variable in capitals is a constant.
-    - `has_unnamed_types`: a field outside of a type is one of a type without a name, and not recorded.
+    - `has_unnamed_types`: a field at file level belongs to a type without a name, and is not recorded.
     - `has_nested_functions`: a function in a function is not an error of the grammar.
     - `trailing_marks`: the characters after a definition that the grammar includes in it, besides white space.
     - `imports`: a function that returns the imported names of an import statement.

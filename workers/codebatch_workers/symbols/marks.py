@@ -19,27 +19,6 @@ _MARKS = frozenset({"annotation", "attribute", "attribute_specifier", "decorator
 # Nodes with many definitions. A mark there belongs to the next definition.
 _CONTAINER = re.compile(r"body|block|program|source_file|unit|declaration_list|\Amodule\Z")
 _MARK_NAME = re.compile(rb"(?:__attribute__|[@#\[(\s])*(?:\w+:(?!:))?([A-Za-z_][\w.:]*)")
-# The last parts of the names of marks that only describe a definition, in lower case.
-_DESCRIPTIONS = frozenset(
-    # Python.
-    b"abstractmethod asynccontextmanager cache cached_property classmethod contextmanager dataclass define deleter "
-    b"final "
-    b"frozen getter lru_cache no_type_check overload override property reify runtime_checkable setter staticmethod "
-    b"total_ordering unique wraps "
-    # JVM.
-    b"allargsconstructor builder canignorereturnvalue checkreturnvalue composable contract data deprecated documented "
-    b"equalsandhashcode functionalinterface generated inherited jvmfield jvminline jvmname jvmoverloads jvmstatic "
-    b"noargsconstructor nonnull notnull nullable optin parcelize requiredargsconstructor retention safevarargs "
-    b"serializable slf4j suppress suppresswarnings tailrec target throws tostring value visiblefortesting "
-    # C#, PHP.
-    b"allownull attributeusage conditional debuggerdisplay debuggerstepthrough editorbrowsable excludefromcodecoverage "
-    b"flags maybenull methodimpl notnullwhen obsolete pure returntypewillchange structlayout suppressmessage "
-    # Rust.
-    b"allow automatically_derived cfg cfg_attr cold deny derive doc expect inline macro_export must_use non_exhaustive "
-    b"repr skip target_feature track_caller warn "
-    # Swift.
-    b"available discardableresult frozen inlinable mainactor usablefrominline".split()
-)
 
 
 def find_marks(file: SourceFile, offset: int) -> Iterator[str]:
@@ -69,6 +48,6 @@ def _marks_in(node: Node, rules: MarkRules) -> Iterator[str]:
         match = _MARK_NAME.match(node.text or b"")
         name = "" if match is None else match[1].decode("utf-8", "replace")
         last = re.split(r"[.:]+", name.lower())[-1].strip("_")
-        is_description = last not in rules.counted if rules.counted else last.encode() in _DESCRIPTIONS
+        is_description = last not in rules.counted if rules.counted else last.encode() in rules.descriptions
         if name and not is_description:
             yield name

@@ -1,4 +1,4 @@
-"""Facts about the syntax of a language that parsing, patterns and names need."""
+"""The syntax of a language: its grammar, text, names, comments and templates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     - `is_approximate`: a syntax error of the grammar does not show that the code is wrong. This holds for shells,
       languages with a preprocessor, dialects of SQL, languages newer than their grammar, and formats for which browsers
       accept any input.
-    - `is_data`: a language of data or prose, without functions, imports or decisions.
+    - `is_data`: a language without functions, imports or decisions.
     - `is_prose`: any text is valid. A task does not get the tree of a file unless it calls `parse`.
     - `has_macros`: a preprocessor replaces macros, which can be in places that the grammar does not expect.
     - `queries`: the names of files `NAME.scm` in the folder `queries` of the family. Together they are the query with
@@ -90,7 +90,7 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     - `find_invalid_bytes`: returns the offset of bytes that no parser of the language accepts, and why, given the
       encoding and the text.
     - `dialect_mark`: text at the beginning of a file in a dialect that the grammar does not support.
-    - `requires_utf8`: comments must be valid UTF-8, too.
+    - `requires_utf8`: invalid UTF-8 in a comment is an error, too.
     - `declared_encoding`: a pattern for the declaration of an encoding that the readers of a file respect.
     - `has_right_to_left_text`: texts for people can be in a language that is written from right to left.
     """

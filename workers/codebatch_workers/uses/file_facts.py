@@ -64,6 +64,11 @@ class SourceFacts:
                 self.links_by_line[edge.line].append(edge)
 
     @cached_property
+    def separator(self) -> str:
+        """The text between the components of qualified names in symbol records."""
+        return language_symbols(self.language).scope_separator
+
+    @cached_property
     def imports(self) -> Sequence[LocalImport]:
         """The names that imports bind in the file, and the imports of all names of a module."""
         return local_imports(self.file, self.rules.bind_import)
@@ -213,7 +218,7 @@ class SourceFacts:
         """Yield the qualified names of a scope and of all scopes around it, the innermost first."""
         while scope:
             yield scope
-            scope = scope.rpartition(self.rules.separator)[0]
+            scope = scope.rpartition(self.separator)[0]
 
     def enclosing_class(self, scope: str) -> str | None:
         """Return the qualified name of the innermost class that encloses a scope."""
@@ -226,7 +231,7 @@ class SourceFacts:
     def suffix_symbols(self, components: Sequence[str]) -> Sequence[Symbol]:
         """Return the definitions that the longest possible end of a chain of names names."""
         for first in range(len(components)):
-            symbols = self.symbols_named(self.rules.separator.join(components[first:]))
+            symbols = self.symbols_named(self.separator.join(components[first:]))
             if symbols:
                 return symbols
         return ()

@@ -25,7 +25,6 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `is_resolved`: uses are resolved to definitions. Otherwise, only local names and chains are known.
     - `is_sequential`: a block sees a variable only after its declaration.
     - `has_arrows`: `->` separates the names of a chain.
-    - `separator`: the text between the components of qualified names in symbol records.
     - `own_object`: the names that mean the object or class of the enclosing method.
     - `own_object_is_exact`: the class of `own_object` is certain, because calls are bound to its declaration.
     - `base_object`: the names that mean the base class.
@@ -53,7 +52,6 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     is_resolved: bool = True
     is_sequential: bool = False
     has_arrows: bool = False
-    separator: str = "."
     own_object: frozenset[str] = frozenset()
     own_object_is_exact: bool = False
     base_object: frozenset[str] = frozenset()

@@ -133,7 +133,7 @@ class NameMeanings:
                 if found is not None:
                     return found
                 is_doubtful = is_doubtful or is_open
-            symbols = facts.symbols_named(f"{outer}{facts.rules.separator}{name}")
+            symbols = facts.symbols_named(f"{outer}{facts.separator}{name}")
             if symbols:
                 return Meaning("exact", (DefinedEntity(facts, tuple(symbols)),))
         found = self._find_in_file(facts, name, steps)
@@ -345,7 +345,7 @@ class NameMeanings:
         facts, qualified = owner.facts, owner.symbols[0].qualified
         if name == facts.rules.constructor_member:
             return None, False
-        symbols = facts.symbols_named(f"{qualified}{facts.rules.separator}{name}")
+        symbols = facts.symbols_named(f"{qualified}{facts.separator}{name}")
         if symbols:
             found = Meaning("exact", (DefinedEntity(facts, tuple(symbols)),))
             declared = self._find_declared_in_bases(owner, symbols[0], name, steps)

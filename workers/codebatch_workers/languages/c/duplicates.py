@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from codebatch_workers.duplicates.excluded_code import enclosing_node
-from codebatch_workers.duplicates.language_duplicates import LanguageDuplicates
+from codebatch_workers.duplicates.language_duplicates import LanguageDuplicates, Span
 from codebatch_workers.syntax.source import SourceFile
-
-Span = tuple[int, int]
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*([a-z_]+)(?:[^\\\n]|\\\r?\n|\\.)*", re.MULTILINE)
 _COMMENT_AFTER = re.compile(rb"(?<!/)/\*(?![^\n]*\*/)")
@@ -21,7 +19,7 @@ _CONDITIONS = frozenset((b"if", b"ifdef", b"ifndef"))
 _ARMS = frozenset((b"elif", b"elifdef", b"elifndef", b"else"))
 
 
-def include_spans(utf8: bytes) -> list[Span]:
+def _include_spans(utf8: bytes) -> list[Span]:
     """Return the locations of includes in a text, ascending, with the directives of conditionals around them."""
     return sorted(_iter_spans(utf8)) if b"include" in utf8 or b"import" in utf8 else []
 
@@ -75,5 +73,5 @@ def _inline_tests(file: SourceFile) -> Iterator[Node]:
             yield node
 
 
-_C = LanguageDuplicates(import_spans=include_spans, inline_tests=_inline_tests)
+_C = LanguageDuplicates(import_spans=_include_spans, inline_tests=_inline_tests)
 DUPLICATES = {"c": _C, "cpp": _C}

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from codebatch_workers.languages.csharp.names import read_names
 from codebatch_workers.languages.csharp.type_declarations import type_declarations
 from codebatch_workers.symbols.imported_names import ImportedName, node_text
-from codebatch_workers.symbols.language_symbols import LanguageSymbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules
 from codebatch_workers.symbols.occurrences.inner_names import is_marked_name
 from codebatch_workers.syntax.names import strip_generics
 
@@ -39,8 +39,15 @@ def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     return [ImportedName(name, target, alias or (target if is_global else None))]
 
 
+# Marks that only describe a definition.
+_DESCRIPTIONS = frozenset(
+    b"allownull attributeusage conditional debuggerdisplay debuggerstepthrough editorbrowsable "
+    b"excludefromcodecoverage flags maybenull methodimpl notnull notnullwhen obsolete pure serializable "
+    b"structlayout suppressmessage".split()
+)
 SYMBOLS = {
     "csharp": LanguageSymbols(
+        marks=MarkRules(descriptions=_DESCRIPTIONS),
         type_declarations=type_declarations,
         imports=_read_imports,
         inner_names={"identifier": is_marked_name},

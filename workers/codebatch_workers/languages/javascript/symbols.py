@@ -10,7 +10,7 @@ from codebatch.model.record import SymbolType, Visibility
 from codebatch_workers.languages.javascript.file_exports import file_exports
 from codebatch_workers.languages.javascript.load_time import is_deferred, is_erasable, is_flow_type_only, is_type_only
 from codebatch_workers.symbols.imported_names import ImportedName, node_text
-from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, ParameterRules
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, MarkRules, ParameterRules
 
 
 def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
@@ -32,7 +32,10 @@ _PARAMETERS = ParameterRules(
     ),
     have_decorators=True,
 )
+# Marks that only describe a definition.
+_DESCRIPTIONS = frozenset(b"deprecated override".split())
 _TYPESCRIPT = LanguageSymbols(
+    marks=MarkRules(descriptions=_DESCRIPTIONS),
     parameters=_PARAMETERS,
     visibility=_visibility_by_hash,
     imports=_read_imports,
@@ -46,6 +49,7 @@ _TYPESCRIPT = LanguageSymbols(
 )
 SYMBOLS = {
     "javascript": LanguageSymbols(
+        marks=MarkRules(descriptions=_DESCRIPTIONS),
         parameters=_PARAMETERS,
         visibility=_visibility_by_hash,
         imports=_read_imports,

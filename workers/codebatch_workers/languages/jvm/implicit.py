@@ -23,7 +23,6 @@ from codebatch_workers.resolution.implicit_rule import ImplicitImportRule, visib
 from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
 from codebatch_workers.resolution.tree import FITTING_FILES_MAX
 
-JVM_LANGUAGES = frozenset({"java", "kotlin", "scala"})
 TYPE_SYMBOLS = frozenset({"class", "enum", "interface", "struct", "trait", "type"})
 _PLATFORM_PREFIXES = ("java.", "javax.", "kotlin.", "scala.")
 _PLATFORM_NESTED_NAMES = """

@@ -96,8 +96,17 @@ def _read_given(node: Node) -> Iterator[str]:
         yield "given"
 
 
+# Marks that only describe a definition.
+_DESCRIPTIONS = frozenset(
+    b"allargsconstructor builder canignorereturnvalue checkreturnvalue composable contract data deprecated "
+    b"documented equalsandhashcode functionalinterface generated inherited inline jvmfield jvminline jvmname "
+    b"jvmoverloads jvmstatic noargsconstructor nonnull notnull nullable optin override parcelize "
+    b"requiredargsconstructor retention safevarargs serializable slf4j suppress suppresswarnings tailrec target "
+    b"throws tostring value visiblefortesting".split()
+)
 SYMBOLS = {
     "java": LanguageSymbols(
+        marks=MarkRules(descriptions=_DESCRIPTIONS),
         parameters=ParameterRules(read_name=_read_java_parameter),
         visibility=_java_visibility,
         has_imports_without_calls=True,
@@ -105,6 +114,7 @@ SYMBOLS = {
         used_names=read_java_names,
     ),
     "kotlin": LanguageSymbols(
+        marks=MarkRules(descriptions=_DESCRIPTIONS),
         imports=_read_kotlin_imports,
         inner_names={"identifier": is_marked_name, "string_content": _is_interpolated_name},
         used_names=read_kotlin_names,
@@ -112,7 +122,7 @@ SYMBOLS = {
     "scala": LanguageSymbols(
         imports=_read_scala_imports,
         inner_names={"identifier": is_marked_name},
-        marks=MarkRules(read_before=_read_implicit, read_around=_read_given),
+        marks=MarkRules(descriptions=_DESCRIPTIONS, read_before=_read_implicit, read_around=_read_given),
         outer_callees=frozenset({"generic_function"}),
         used_names=read_scala_names,
     ),

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from codebatch_workers.languages.php.names import read_names
 from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, node_text
-from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, ParameterRules
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, MarkRules, ParameterRules
 from codebatch_workers.symbols.load_time import is_within
 
 _FILE_BYTES_MAX = 1024
@@ -87,8 +87,11 @@ def _is_deferred(node: Node, _utf8: bytes) -> bool:
     return node.type != "namespace_use_declaration" and is_within(node, _FUNCTION_NODES)
 
 
+# Marks that only describe a definition.
+_DESCRIPTIONS = frozenset(b"deprecated override pure returntypewillchange".split())
 SYMBOLS = {
     "php": LanguageSymbols(
+        marks=MarkRules(descriptions=_DESCRIPTIONS),
         parameters=ParameterRules(declare_fields=True),
         imports=_read_imports,
         load_time=LoadTime(is_deferred=_is_deferred),

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from codebatch.model.record import SymbolType, Visibility
 from codebatch_workers.languages.python.load_time import is_for_main_program, is_for_type_checker
 from codebatch_workers.symbols.imported_names import ImportedName, node_text
-from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, ParameterRules
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, MarkRules, ParameterRules
 
 
 def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
@@ -49,8 +49,15 @@ def _visibility_by_underscore(name: str, symbol_type: SymbolType, _around: str) 
     return "private" if name[0] == "_" and symbol_type != "import" and not name.endswith("__") else "public"
 
 
+# Marks that only describe a definition.
+_DESCRIPTIONS = frozenset(
+    b"abstractmethod asynccontextmanager cache cached_property classmethod contextmanager dataclass define "
+    b"deleter deprecated final frozen getter lru_cache no_type_check overload override property reify "
+    b"runtime_checkable setter staticmethod total_ordering unique wraps".split()
+)
 SYMBOLS = {
     "python": LanguageSymbols(
+        marks=MarkRules(descriptions=_DESCRIPTIONS),
         is_constructor=_is_init,
         parameters=ParameterRules(leading_name=re.compile(rb"\*{0,2}[\w\x80-\xff]+")),
         visibility=_visibility_by_underscore,

@@ -127,6 +127,11 @@ def _read_trait(node: Node) -> Iterator[str]:
         yield f"impl {(trait.text or b'').decode('utf-8', 'replace')}"
 
 
+# Marks that only describe a definition.
+_DESCRIPTIONS = frozenset(
+    b"allow automatically_derived cfg cfg_attr cold deny deprecated derive doc expect inline macro_export "
+    b"must_use non_exhaustive repr skip target_feature track_caller warn".split()
+)
 SYMBOLS = {
     "rust": LanguageSymbols(
         scope_separator="::",
@@ -136,7 +141,7 @@ SYMBOLS = {
         visibility=_visibility,
         imports=read_imports,
         inner_names={"identifier": is_marked_name, "string_content": _is_in_format},
-        marks=MarkRules(read_around=_read_trait),
+        marks=MarkRules(descriptions=_DESCRIPTIONS, read_around=_read_trait),
         unmarked_calls=_unmarked_calls,
         used_names=read_names,
     ),

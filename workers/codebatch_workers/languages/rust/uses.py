@@ -432,4 +432,4 @@ def _module_or_function(facts: SourceFacts, scope: str) -> str:
     return ""
 
 
-USES = {"rust": LanguageUses(LanguageRules(is_sequential=True, separator="::", read_type=rust_type), RustUses)}
+USES = {"rust": LanguageUses(LanguageRules(is_sequential=True, read_type=rust_type), RustUses)}

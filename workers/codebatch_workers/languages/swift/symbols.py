@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from codebatch_workers.languages.swift.names import read_names
 from codebatch_workers.symbols.imported_names import ImportedName, node_text
-from codebatch_workers.symbols.language_symbols import LanguageSymbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules
 from codebatch_workers.symbols.occurrences.inner_names import is_marked_name
 
 
@@ -16,8 +16,13 @@ def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     return [] if name is None else [ImportedName(node_text(name, utf8), name, None)]
 
 
+# Marks that only describe a definition.
+_DESCRIPTIONS = frozenset(b"available discardableresult frozen inlinable mainactor usablefrominline".split())
 SYMBOLS = {
     "swift": LanguageSymbols(
-        imports=_read_imports, inner_names={"simple_identifier": is_marked_name}, used_names=read_names
+        marks=MarkRules(descriptions=_DESCRIPTIONS),
+        imports=_read_imports,
+        inner_names={"simple_identifier": is_marked_name},
+        used_names=read_names,
     ),
 }

@@ -1,4 +1,4 @@
-"""The registry of languages: how files show their language, the package of its grammar, and its family.
+"""The table of languages: how files show their language, the package of its grammar, and its family.
 
 The language depends only on the path, the content, and the `language` context. A file is recognized by its whole name,
 by its shebang, or by its longest known extension, in this order. A grammar is imported when a file of its language is

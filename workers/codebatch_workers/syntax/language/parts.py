@@ -1,8 +1,8 @@
 """Facts about languages, in parts: one for each mechanism that needs such facts.
 
 A mechanism defines the part that it needs, as a class. A family of languages defines values of it, in one module of its
-folder (`codebatch_workers.languages`). The module is imported when a file of one of the languages is met. No mechanism
-imports a family otherwise.
+folder (`codebatch_workers.languages`). The module is imported by its name when a file of one of the languages needs it.
+So mechanisms can use values that are defined above them, and a worker imports only the families that it meets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FAMILIES_PACKAGE = "codebatch_workers.languages"
 
 
 class LanguagePart(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the parts. The default value of each field means that a language does not have or support it.
+    """Base of the parts. The default of each field is what most languages have, or "not supported".
 
     `MODULE` names the module of a family with its values of the part. The module has one constant, named like it in
     upper case: a mapping from languages to values.
