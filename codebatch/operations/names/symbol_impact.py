@@ -10,8 +10,8 @@ import msgspec
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.entry import path_row
 from codebatch.operations.names.in_source_tests import in_source_tests
-from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse
-from codebatch.operations.names.symbol_uses import UseSearch, search_uses, symbol_keys, uses_answer
+from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, symbol_keys
+from codebatch.operations.names.symbol_uses import UseSearch, search_uses, uses_answer
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, refuse_unknown_path
 from codebatch.operations.queries.definitions import last_name_component
 from codebatch.query.answers.search_coverage import Evidence
@@ -90,7 +90,7 @@ def find_symbol_impact(
     imports = sum(use.use.role == "import" for use in found.uses)
     found = msgspec.structs.replace(found, others={**({"import": imports} if imports else {}), **found.others})
     symbols = symbol_keys(found.definitions)
-    impact = _Impact(search, symbols, is_exact=is_exact)
+    impact = _Impact(search, symbols, _overloads_that_use(found.definitions, ring), is_exact=is_exact)
     impact.add_ring([_dependent(use, _used_symbol(use, symbols, name)) for use in ring])
     is_cut = impact.follow(depth)
     result = SymbolImpact(
@@ -129,14 +129,18 @@ _CUT_TEXT = (
 class _Impact:
     """The dependents of some symbols, found ring by ring.
 
-    `unfollowed` counts the uses whose scopes are not followed.
+    `unfollowed` counts the uses whose scopes are not followed. `overloads` are the symbols of which one definition uses
+    another. Their users are uncertain, because they can use any of the definitions.
     """
 
-    def __init__(self, search: UseSearch, symbols: Collection[SymbolKey], *, is_exact: bool) -> None:
+    def __init__(
+        self, search: UseSearch, symbols: Collection[SymbolKey], overloads: Collection[SymbolKey], *, is_exact: bool
+    ) -> None:
         self.unfollowed = 0
         self._search = search
         self._is_exact = is_exact
-        self._known = set(symbols)
+        self._known = {*symbols}.difference(overloads)
+        self._overloads = overloads
         self._nearest: dict[SymbolKey, Certainty] = {}
         self._dependents: dict[tuple[bytes, str], SymbolDependent] = {}
         self._distance = 1
@@ -171,7 +175,8 @@ class _Impact:
             if dependent.resolution == "name":
                 self.unfollowed += 1
             elif dependent.scope and key not in self._known:
-                following[key] = least_certain(following.get(key, "exact"), dependent.resolution)
+                certainty = "name" if key in self._overloads else dependent.resolution
+                following[key] = least_certain(following.get(key, "exact"), certainty)
         self._nearest = following
 
     def _users(self, symbols: Mapping[SymbolKey, Certainty]) -> Iterator[SymbolDependent]:
@@ -185,6 +190,21 @@ class _Impact:
                     yield msgspec.structs.replace(dependent, resolution=total)
         self.unfollowed += self._search.unfollowed
         self._search.unfollowed = 0
+
+
+def _overloads_that_use(definitions: Iterable[JsonRecord], uses: Iterable[SymbolUse]) -> set[SymbolKey]:
+    """Return the symbols of which a definition that is not requested uses a requested one."""
+    requested = [
+        (*symbol_keys([record]), range(int(str(record["line"])), int(str(record["end_line"])) + 1))
+        for record in definitions
+    ]
+    keys = {key for key, _ in requested}
+    return {
+        key
+        for use in uses
+        if (key := (os.fsdecode(use.path), use.use.scope)) in keys
+        and not any(key == known and use.use.line in lines for known, lines in requested)
+    }
 
 
 def _dependent(use: SymbolUse, used: str, distance: int = 1) -> SymbolDependent:
