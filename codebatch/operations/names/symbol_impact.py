@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.entry import path_row
-from codebatch.operations.names.in_source_tests import in_source_tests
+from codebatch.operations.names.in_source_tests import find_test_scopes, in_source_tests
 from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, symbol_keys
 from codebatch.operations.names.symbol_uses import UseSearch, search_uses, uses_answer
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, refuse_unknown_path
@@ -50,6 +50,8 @@ class SymbolDependent(msgspec.Struct, frozen=True):
 class SymbolImpact(msgspec.Struct, frozen=True, kw_only=True):
     """The definitions of a symbol and the code that depends on it, the nearest first.
 
+    `test_functions` are the tests in source files among the dependents, if only tests are requested.
+
     `is_cut` is set if SEARCHED_SYMBOLS_MAX was reached, so farther dependents may be missing. `unfollowed` is the
     number of uses by name only, whose own users are not listed.
     """
@@ -58,6 +60,7 @@ class SymbolImpact(msgspec.Struct, frozen=True, kw_only=True):
     dependents: list[SymbolDependent]
     is_cut: bool = False
     unfollowed: int = 0
+    test_functions: list[SymbolDependent] = []
 
     @property
     def tests(self) -> list[str]:
@@ -94,14 +97,18 @@ def find_symbol_impact(
     impact.add_ring([_dependent(use, _used_symbol(use, symbols, name)) for use in ring])
     is_cut = impact.follow(depth)
     result = SymbolImpact(
-        definitions=found.definitions, dependents=impact.in_order, is_cut=is_cut, unfollowed=impact.unfollowed
+        definitions=found.definitions,
+        dependents=impact.in_order,
+        is_cut=is_cut,
+        unfollowed=impact.unfollowed,
+        test_functions=_test_functions(question, [*impact.in_order, *map(_dependent, ring)]) if for_tests else [],
     )
     completeness = search.completeness
     if is_cut:
         completeness = msgspec.structs.replace(completeness, unfollowed=_CUT_TEXT)
     is_empty = not ring
     evidence: tuple[Evidence, ...] = ()
-    if for_tests and ring and not result.tests:
+    if for_tests and ring and not result.tests and not result.test_functions:
         is_empty = True
         unfollowed = {"unfollowed": result.unfollowed} if result.unfollowed else {}
         found = msgspec.structs.replace(found, others={**unfollowed, **found.others})
@@ -124,6 +131,13 @@ _CUT_TEXT = (
     f"the search stopped after {SEARCHED_SYMBOLS_MAX} symbols; code that uses the symbol less directly may be missing, "
     "see --depth"
 )
+
+
+def _test_functions(question: BatchQuery, dependents: Sequence[SymbolDependent]) -> list[SymbolDependent]:
+    """Return the dependents that are test functions in source files, each scope once."""
+    places = {(each.path, each.scope, each.line): each for each in reversed(dependents) if not is_test_file(each.path)}
+    tests = {place[:2]: places[place] for place in find_test_scopes(question, places)}
+    return sorted(tests.values(), key=lambda each: (each.path, each.line))
 
 
 class _Impact:
@@ -207,7 +221,7 @@ def _overloads_that_use(definitions: Iterable[JsonRecord], uses: Iterable[Symbol
     }
 
 
-def _dependent(use: SymbolUse, used: str, distance: int = 1) -> SymbolDependent:
+def _dependent(use: SymbolUse, used: str = "", distance: int = 1) -> SymbolDependent:
     return SymbolDependent(use.path, use.use.scope, distance, used, use.use.line, use.certainty, use.through)
 
 
