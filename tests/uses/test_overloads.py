@@ -21,6 +21,7 @@ OVERLOADS = [
     ("csharp", "A.cs", "class A {\n static int f(int x) { return x; }\n static int f(string s, int y) { return y; }\n int u() { return f(1); }\n int v() { return f(\"a\", 2); }\n}\n", "A.u exact", "A.v exact"),
     ("csharp params", "A.cs", "class A {\n static int f(int x) { return x; }\n static int f(params int[] s) { return 1; }\n int u() { return f(1); }\n int v() { return f(1, 2); }\n}\n", "A.u exact", "A.v inferred"),
     ("cpp", "a.cpp", "namespace n {\nint f(int x) { return x; }\nint f(const char *s, int y) { return y; }\nint u() { return f(1); }\nint v() { return f(\"a\", 2); }\n}\n", "n::u name", "n::v name"),
+    ("cpp default elsewhere", "a.cpp", "\nint A::f(int x) { return x; }\nint A::f(const char *s, int y) { return y; }\nint u(A a) { return a.f(b()); }\nint v(A a) { return a.f(1); }\n", "u name, v name", "u name"),
     ("cpp truth value", "a.cpp", "namespace n {\nint f(int x) { return x; }\nint f(X s) { return 1; }\nint u() { return f(true); }\nint v() { return f(0); }\n}\n", "n::u name, n::v name", "n::u name, n::v name"),
     ("scala", "a.scala", "object A {\n def f(x: Int): Int = x\n def f(s: String, y: Int): Int = y\n def u() = f(1)\n def v() = f(\"a\", 2)\n}\n", "A.u inferred", "A.v inferred"),
     ("swift", "a.swift", "class A {\n func f(_ x: Int) -> Int { return x }\n func f(_ s: String, _ y: Int) -> Int { return y }\n func u() -> Int { return f(1) }\n func v() -> Int { return self.f(\"a\", 2) }\n}\n", "A.u inferred", "A.v inferred"),
@@ -110,3 +111,12 @@ def test_users_of_an_overload_that_calls_another_are_uncertain_dependents(tmp_pa
     with batch_of(tmp_path, {"A.java": text}) as batch:
         found = batch.symbol_impact("f", definition="A.java:3").result.dependents
         assert [(each.scope, each.distance, each.resolution) for each in found] == [("A.f", 1, "exact"), ("A.u", 2, "name")]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["A.java", "A.cs"])
+def test_a_constructor_without_known_calls_has_no_firm_none(tmp_path: Path, path: str) -> None:
+    text = "class A {\n public A(int x) {}\n static A u() { return new A(1); }\n}\n"
+    with batch_of(tmp_path, {path: text}) as batch:
+        coverage = batch.callers("A", definition=f"{path}:2").coverage
+        assert coverage is not None
+        assert [each.kind for each in coverage.evidence] == ["implicit"]

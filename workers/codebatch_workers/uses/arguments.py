@@ -210,7 +210,16 @@ def _parameters(facts: SourceFacts, start: int) -> _Parameters | None:
         least += 0 if is_optional or is_extended else names
         most += names
         kinds += [_kind_of_parameter(facts, slot)] * names
+    rules = facts.rules.arguments
+    if rules is not None and rules.separates_defaults and not _is_in_class(function):
+        least = 0
     return _Parameters(least, None if is_open else most, () if _has_receiver(slots, utf8) else kinds)
+
+
+def _is_in_class(function: Node) -> bool:
+    definition = function.parent
+    around = None if definition is None else definition.parent
+    return any(node is not None and node.type == "field_declaration_list" for node in (definition, around))
 
 
 def _parameter_slots(function: Node) -> list[list[Node]] | None:

@@ -26,6 +26,7 @@ class ArgumentRules(msgspec.Struct, frozen=True, kw_only=True):
     - `are_checked`: a call with too few or too many arguments does not compile.
     - `inherits_defaults`: a method can have the defaults of a method that it overrides or implements.
     - `spreads_results`: a call as the only argument can stand for several arguments.
+    - `separates_defaults`: a declaration elsewhere can have the defaults of a function outside of a class.
     - `converts_truth`: truth values are also numbers and the other way round.
     - `object_is_argument`: the text before the name of a method, if the object can be the first argument.
     """
@@ -33,6 +34,7 @@ class ArgumentRules(msgspec.Struct, frozen=True, kw_only=True):
     are_checked: bool = False
     inherits_defaults: bool = False
     spreads_results: bool = False
+    separates_defaults: bool = False
     converts_truth: bool = False
     object_is_argument: re.Pattern[bytes] | None = None
 

@@ -91,7 +91,7 @@ _RULES = LanguageRules(is_sequential=True, has_arrows=True)
 _CPP = replace(
     _RULES,
     is_resolved=False,
-    arguments=ArgumentRules(converts_truth=True),
+    arguments=ArgumentRules(separates_defaults=True, converts_truth=True),
     signatures=frozenset({"declaration", "field_declaration"}),
 )
 USES = {"c": LanguageUses(_RULES, CUses), "cpp": LanguageUses(_CPP)}
