@@ -71,6 +71,14 @@ class ProjectUses(Protocol):
     def marks_at(self, path: str, line: int, column: int) -> list[str]:
         """Return the decorators, annotations and attributes with which other code can call a definition."""
 
+    def select_callable(
+        self, path: str, place: tuple[int, int], definitions: Sequence[tuple[str, int, int]]
+    ) -> list[tuple[str, int, int]]:
+        """Return the definitions that a call can mean by its arguments. A place is a line and a column.
+
+        A definition is excluded if compilers check the number of arguments, or if another one fits.
+        """
+
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""
 

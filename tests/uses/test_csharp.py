@@ -49,7 +49,7 @@ SHAPES: list[tuple[str, Mapping[str, str], str, list[str]]] = [
     ("enum member", method("var c = Color.«Red»;"), "exact", ["a.cs:4 Color.Red"]),
     ("enum", method("var c = «Color».Red;"), "exact", ["a.cs:4 Color"]),
     ("overload by number of arguments", method("c.«N»(1, 2);", "Child c"), "inferred", ["a.cs:3 Child.N"]),
-    ("overload by type", method("c.«O»(1);", "Child c"), "name", ["a.cs:3 Child.O", "a.cs:3 Child.O"]),
+    ("overload by type", method("c.«O»(1);", "Child c"), "inferred", ["a.cs:3 Child.O"]),
     ("method of an object", method("«N»(1);", base=": Child"), "exact", ["a.cs:3 Child.N"]),
     ("inherited method", method("this.«M»();", base=": Child"), "exact", ["a.cs:2 Base.M"]),
     ("base", method("base.«M»();", base=": Child", members="void M() {}"), "exact", ["a.cs:2 Base.M"]),

@@ -51,7 +51,7 @@ SHAPES: list[tuple[str, Mapping[str, str], str, list[str]]] = [
     ("member", kt("class B { fun g() {}\n fun f() { «g»() } }"), "inferred", ["p/B.kt:3 B.g"]),
     ("member in a lambda", kt("class B { fun go() {}\n fun f(a: A) { a.apply { «go»() } } }"), "name", []),
     ("member before the package", kt("class B { fun top() {}\n fun f() { «top»() } }"), "inferred", ["p/B.kt:3 B.top"]),
-    ("overload", kt("class B { fun g() {}\n fun g(a: Int) {}\n fun f() { «g»() } }"), "name", ["p/B.kt:3 B.g", "p/B.kt:4 B.g"]),
+    ("overload", kt("class B { fun g() {}\n fun g(a: Int) {}\n fun f() { «g»() } }"), "inferred", ["p/B.kt:3 B.g"]),
     ("function of the package", kt("fun f() { «top»() }"), "inferred", TOP),
     ("imported function", kt("fun f() { «top»() }", "import p.top", "q"), "inferred", TOP),
     ("renamed function", kt("fun f() { «tip»() }", "import p.top as tip", "q"), "inferred", TOP),

@@ -37,7 +37,7 @@ SHAPES: list[tuple[str, Mapping[str, str], str, list[str]]] = [
     ("a base can have a nested type", {"a.swift": "struct A {}\nclass C: Base { var a: «A»? }\n"}, "inferred", ["a.swift:1 A"]),
     ("type parameter", {**A, USER: "struct C<A> { let a: «A» }\n"}, "name", []),
     ("type parameter of a function", {**A, USER: "func h<A>(_ a: «A») {}\n"}, "name", []),
-    ("overloads", {**A, "Sources/M/D.swift": "struct D { static func f() {}\n  static func f(_ n: Int) {} }\n", USER: "func h() { D.«f»(1) }\n"}, "name", ["Sources/M/D.swift:1 D.f", "Sources/M/D.swift:2 D.f"]),
+    ("overloads", {**A, "Sources/M/D.swift": "struct D { static func f() {}\n  static func f(_ n: Int) {} }\n", USER: "func h() { D.«f»(1) }\n"}, "inferred", ["Sources/M/D.swift:2 D.f"]),
     ("implicit member", {**A, USER: "func h() -> E { .«one» }\n"}, "name", []),
     ("argument label", {**A, USER: "func h() { k(«A»: 1) }\n"}, "name", []),
     ("declaration of a local", {"a.swift": "func f() {}\nfunc g() { let «f» = 1 }\n"}, "name", []),

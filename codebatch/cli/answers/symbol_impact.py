@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from codebatch.cli.answers.empty_answers import emit_search
 from codebatch.cli.answers.file_groups import FILES_SHOWN
@@ -27,17 +28,16 @@ def answer_symbol_impact(
     *,
     only_tests: bool,
 ) -> int:
-    """Print the code that depends on a symbol, or only the test files with such code. Return the exit status.
+    """Print the code that depends on a symbol, or only the test files and tests in source files with such code.
 
-    `path` restricts the printed files. `limit` is the maximum number of rows.
+    Return the exit status. `path` restricts the printed files. `limit` is the maximum number of rows.
     """
     if only_tests and limit is not None:
         raise InvalidInput("--limit cannot be used with --tests")
     impact, is_wanted = answer.result, PathFilter(path).matches
     dependents = [dependent for dependent in impact.dependents if is_wanted(dependent.path)]
     if only_tests:
-        tests = [test for test in impact.tests if is_wanted(os.fsencode(test))]
-        return emit_search(context, answer, tests, iter(tests), f"tests that use {name}", name="impact-tests")
+        return _answer_tests(context, answer, name, is_wanted)
     shown = dependents[: FILES_SHOWN if limit is None and not context.as_json and sys.stdout.isatty() else limit]
     members = {"definitions": impact.definitions, "is_cut": impact.is_cut}
     rows = [dependent.row for dependent in shown]
@@ -48,6 +48,20 @@ def answer_symbol_impact(
     if impact.tests:
         context.note(f"list the test files with: codebatch impact {shlex.quote(name)} --tests")
     return status
+
+
+def _answer_tests(
+    context: CommandContext, answer: Answer[SymbolImpact], name: str, is_wanted: Callable[[bytes], bool]
+) -> int:
+    tests = [test for test in answer.result.tests if is_wanted(os.fsencode(test))]
+    functions = [function for function in answer.result.test_functions if is_wanted(function.path)]
+    files = dict.fromkeys(os.fsdecode(function.path) for function in functions)
+    places = (f"{record_path(each.row)}:{each.line}: {each.scope or '(file)'}" for each in functions)
+    members = {"functions": [function.row for function in functions]}
+    subject = f"tests that use {name}"
+    return emit_search(
+        context, answer, [*tests, *files], chain(tests, places), subject, members=members, name="impact-tests"
+    )
 
 
 def _lines(shown: Sequence[SymbolDependent], dependents: Sequence[SymbolDependent], tests: int) -> Iterator[str]:

@@ -142,7 +142,7 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
     test_paths = [_relative_to_current(test, sources) for test in tests]
     lines = [path for path in test_paths if not _UNSAFE_IN_SHELL.search(path)]
     subject = f"tests of {display_path(answer.result.path)}"
-    status = emit_search(context, answer, tests, iter(lines), subject, name="impact-tests")
+    status = emit_search(context, answer, tests, iter(lines), subject, members={"functions": []}, name="impact-tests")
     if len(lines) < len(test_paths) and not context.as_json:
         omitted = count_text(len(test_paths) - len(lines), "test file")
         context.report(f"{omitted} omitted because the shell would split or expand the name; list all with --json")

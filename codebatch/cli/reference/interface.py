@@ -263,7 +263,9 @@ ANSWER_TYPES: dict[str, object] = {
         ("is_cut", bool),
         *_SEARCH_MEMBERS,
     ),
-    "impact-tests": _rows_type("impact-tests", list[str], *_SEARCH_MEMBERS),
+    "impact-tests": _rows_type(
+        "impact-tests", list[str], ("functions", list[answers.SymbolDependentRow]), *_SEARCH_MEMBERS
+    ),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,

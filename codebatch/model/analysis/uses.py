@@ -25,7 +25,10 @@ _ORDER: tuple[Certainty, ...] = ("exact", "inferred", "name", "external")
 
 
 class Definition(msgspec.Struct, frozen=True, order=True):
-    """A definition in a file of the snapshot."""
+    """A definition in a file of the snapshot.
+
+    `is_signature` is set if it only declares a function. Another definition has the code of the function.
+    """
 
     path: str
     line: int
@@ -33,6 +36,7 @@ class Definition(msgspec.Struct, frozen=True, order=True):
     qualified: str
     name: str
     symbol_type: SymbolType
+    is_signature: bool = False
 
 
 class Resolved(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.fields import JsonRecord
-from codebatch.query.filters.filters import path_bytes
+from codebatch.query.filters.filters import last_name, path_bytes
 from codebatch.query.sources.records import BatchRecords
 
 _CALLED_FUNCTIONS = r"main|Main|init|__getattr__|__dir__"
@@ -51,6 +51,8 @@ def _callers(records: BatchRecords, uses: ProjectUses, definition: JsonRecord) -
     if definition["symbol_type"] in _FUNCTION_TYPES:
         if re.fullmatch(facts.called_methods if definition.get("scope") else _CALLED_FUNCTIONS, name):
             yield "code"
+        elif definition["symbol_type"] == "constructor" and name == last_name(definition.get("scope", "")):
+            yield "code"  # `new A()` is resolved to the class.
         if is_test_file(path) and _TEST_NAME.match(name):
             yield "a test runner"
     marks = uses.marks_at(file, line, column)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.entry import path_row
-from codebatch.operations.names.in_source_tests import in_source_tests
-from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse
-from codebatch.operations.names.symbol_uses import UseSearch, search_uses, symbol_keys, uses_answer
+from codebatch.operations.names.in_source_tests import find_test_scopes, in_source_tests
+from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, symbol_keys
+from codebatch.operations.names.symbol_uses import UseSearch, search_uses, uses_answer
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, refuse_unknown_path
 from codebatch.operations.queries.definitions import last_name_component
 from codebatch.query.answers.search_coverage import Evidence
@@ -50,6 +50,8 @@ class SymbolDependent(msgspec.Struct, frozen=True):
 class SymbolImpact(msgspec.Struct, frozen=True, kw_only=True):
     """The definitions of a symbol and the code that depends on it, the nearest first.
 
+    `test_functions` are the tests in source files among the dependents, if only tests are requested.
+
     `is_cut` is set if SEARCHED_SYMBOLS_MAX was reached, so farther dependents may be missing. `unfollowed` is the
     number of uses by name only, whose own users are not listed.
     """
@@ -58,6 +60,7 @@ class SymbolImpact(msgspec.Struct, frozen=True, kw_only=True):
     dependents: list[SymbolDependent]
     is_cut: bool = False
     unfollowed: int = 0
+    test_functions: list[SymbolDependent] = []
 
     @property
     def tests(self) -> list[str]:
@@ -90,18 +93,22 @@ def find_symbol_impact(
     imports = sum(use.use.role == "import" for use in found.uses)
     found = msgspec.structs.replace(found, others={**({"import": imports} if imports else {}), **found.others})
     symbols = symbol_keys(found.definitions)
-    impact = _Impact(search, symbols, is_exact=is_exact)
+    impact = _Impact(search, symbols, _overloads_that_use(found.definitions, ring), is_exact=is_exact)
     impact.add_ring([_dependent(use, _used_symbol(use, symbols, name)) for use in ring])
     is_cut = impact.follow(depth)
     result = SymbolImpact(
-        definitions=found.definitions, dependents=impact.in_order, is_cut=is_cut, unfollowed=impact.unfollowed
+        definitions=found.definitions,
+        dependents=impact.in_order,
+        is_cut=is_cut,
+        unfollowed=impact.unfollowed,
+        test_functions=_test_functions(question, [*impact.in_order, *map(_dependent, ring)]) if for_tests else [],
     )
     completeness = search.completeness
     if is_cut:
         completeness = msgspec.structs.replace(completeness, unfollowed=_CUT_TEXT)
     is_empty = not ring
     evidence: tuple[Evidence, ...] = ()
-    if for_tests and ring and not result.tests:
+    if for_tests and ring and not result.tests and not result.test_functions:
         is_empty = True
         unfollowed = {"unfollowed": result.unfollowed} if result.unfollowed else {}
         found = msgspec.structs.replace(found, others={**unfollowed, **found.others})
@@ -126,17 +133,28 @@ _CUT_TEXT = (
 )
 
 
+def _test_functions(question: BatchQuery, dependents: Sequence[SymbolDependent]) -> list[SymbolDependent]:
+    """Return the dependents that are test functions in source files, each scope once."""
+    places = {(each.path, each.scope, each.line): each for each in reversed(dependents) if not is_test_file(each.path)}
+    tests = {place[:2]: places[place] for place in find_test_scopes(question, places)}
+    return sorted(tests.values(), key=lambda each: (each.path, each.line))
+
+
 class _Impact:
     """The dependents of some symbols, found ring by ring.
 
-    `unfollowed` counts the uses whose scopes are not followed.
+    `unfollowed` counts the uses whose scopes are not followed. `overloads` are the symbols of which one definition uses
+    another. Their users are uncertain, because they can use any of the definitions.
     """
 
-    def __init__(self, search: UseSearch, symbols: Collection[SymbolKey], *, is_exact: bool) -> None:
+    def __init__(
+        self, search: UseSearch, symbols: Collection[SymbolKey], overloads: Collection[SymbolKey], *, is_exact: bool
+    ) -> None:
         self.unfollowed = 0
         self._search = search
         self._is_exact = is_exact
-        self._known = set(symbols)
+        self._known = {*symbols}.difference(overloads)
+        self._overloads = overloads
         self._nearest: dict[SymbolKey, Certainty] = {}
         self._dependents: dict[tuple[bytes, str], SymbolDependent] = {}
         self._distance = 1
@@ -171,7 +189,8 @@ class _Impact:
             if dependent.resolution == "name":
                 self.unfollowed += 1
             elif dependent.scope and key not in self._known:
-                following[key] = least_certain(following.get(key, "exact"), dependent.resolution)
+                certainty = "name" if key in self._overloads else dependent.resolution
+                following[key] = least_certain(following.get(key, "exact"), certainty)
         self._nearest = following
 
     def _users(self, symbols: Mapping[SymbolKey, Certainty]) -> Iterator[SymbolDependent]:
@@ -187,7 +206,22 @@ class _Impact:
         self._search.unfollowed = 0
 
 
-def _dependent(use: SymbolUse, used: str, distance: int = 1) -> SymbolDependent:
+def _overloads_that_use(definitions: Iterable[JsonRecord], uses: Iterable[SymbolUse]) -> set[SymbolKey]:
+    """Return the symbols of which a definition that is not requested uses a requested one."""
+    requested = [
+        (*symbol_keys([record]), range(int(str(record["line"])), int(str(record["end_line"])) + 1))
+        for record in definitions
+    ]
+    keys = {key for key, _ in requested}
+    return {
+        key
+        for use in uses
+        if (key := (os.fsdecode(use.path), use.use.scope)) in keys
+        and not any(key == known and use.use.line in lines for known, lines in requested)
+    }
+
+
+def _dependent(use: SymbolUse, used: str = "", distance: int = 1) -> SymbolDependent:
     return SymbolDependent(use.path, use.use.scope, distance, used, use.use.line, use.certainty, use.through)
 
 

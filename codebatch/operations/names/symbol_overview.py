@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import path_row
 from codebatch.operations.names.callers import find_callers
+from codebatch.operations.names.in_source_tests import find_test_scopes
 from codebatch.operations.names.symbol_impact import FILE_OR_NAME
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, refuse_unknown_path
 from codebatch.operations.queries.definitions import find_definitions_only, last_name_component
@@ -31,8 +33,9 @@ class SymbolOverview(msgspec.Struct, frozen=True, kw_only=True):
     - `callers`: the functions that call the name. The rows are as in the answer of `codebatch callers`.
     - `calls`: the calls within the definitions. A row has a path, `scope`, `line` and `target` of the first call of a
       target, and its number of `calls`.
-    - `tests`: the test files that reach a definition. A row has a path and `distance`: 0 for a file that calls the
-      name, otherwise the number of import steps to the file of a definition. `calls` is the number of its calls.
+    - `tests`: the test files that reach a definition, and source files with tests that call it. A row has a path and
+      `distance`: 0 for a file that calls the name, otherwise the number of import steps to the file of a definition.
+      `calls` is the number of calls in tests.
     - `followed`: the number of definitions whose calls and tests were read, the first ones in `definitions`.
     """
 
@@ -70,7 +73,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
             for definition in followed
             for call in _calls_within(records, items[path_bytes(definition)], definition)
         ],
-        tests=_reaching_tests(records, files, caller_rows),
+        tests=_reaching_tests(question, files, caller_rows),
         followed=len(followed),
     )
     parts = [defined, callers.completeness, _imports_completeness(question)]
@@ -103,16 +106,21 @@ def _calls_within(records: BatchRecords, item: int, definition: JsonRecord) -> l
     return list(calls.values())
 
 
-def _reaching_tests(records: BatchRecords, files: Sequence[bytes], callers: Sequence[JsonRecord]) -> list[JsonRecord]:
-    """Return the test files that call a name or depend on one of the files that define it, the nearest first."""
-    calls: dict[bytes, int] = {}
-    for caller in callers:
+def _reaching_tests(question: BatchQuery, files: Sequence[bytes], callers: Sequence[JsonRecord]) -> list[JsonRecord]:
+    """Return the test files that call a name or depend on one of the files that define it, the nearest first.
+
+    A source file is one of them if a test function in it calls the name.
+    """
+    scopes = [(path_bytes(caller), str(caller["scope"]), int(str(caller["line"]))) for caller in callers]
+    in_source = {*find_test_scopes(question, scopes)}
+    calls = Counter[bytes]()
+    for caller, scope in zip(callers, scopes, strict=True):
         number = caller["calls"]
         assert isinstance(number, int)
-        calls[path_bytes(caller)] = calls.get(path_bytes(caller), 0) + number
-    distances = {**_dependent_distances(records, files), **dict.fromkeys(calls, 0)}
-    tests = sorted((distance, path) for path, distance in distances.items() if is_test_file(path))
-    return [{**path_row(path), "distance": distance, "calls": calls.get(path, 0)} for distance, path in tests]
+        calls[scope[0]] += number if scope in in_source or is_test_file(scope[0]) else 0
+    distances = {**_dependent_distances(question.records, files), **dict.fromkeys(calls, 0)}
+    tests = sorted((distance, path) for path, distance in distances.items() if is_test_file(path) or calls[path])
+    return [{**path_row(path), "distance": distance, "calls": calls[path]} for distance, path in tests]
 
 
 def _dependent_distances(records: BatchRecords, files: Sequence[bytes]) -> Mapping[bytes, int]:

@@ -14,19 +14,27 @@ from typing import TypeVar
 
 import msgspec
 
-from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.errors import ObjectMissing
 from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.uses import NameUse
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.record import Edge
 from codebatch.model.text.words import searched_word
-from codebatch.operations import ignore_note
 from codebatch.operations.names.implicit_callers import implicit_callers
 from codebatch.operations.names.joined_names import find_joined_names
 from codebatch.operations.names.missing_modules import MissingModules
 from codebatch.operations.names.overridden_methods import find_outer_bases, find_overridden_methods
-from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, classify, classify_through, is_other
-from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
+from codebatch.operations.names.symbol_use import (
+    Selection,
+    SymbolKey,
+    SymbolUse,
+    classify,
+    classify_through,
+    definitions_at,
+    is_other,
+    symbol_keys,
+)
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
 from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
@@ -108,6 +116,7 @@ def search_uses(
     same_name = all_definitions if last == name else find_definitions_only(search.question, last)[0]
     overridden = find_overridden_methods(search.question.records, definitions, same_name)
     search.overridden = {next(iter(symbol_keys([record]))): str(record["qualified"]) for record in overridden}
+    search.selection = Selection.of(definitions, all_definitions, is_narrow=bool(definition) or last != name)
     found = search.uses(last, symbol_keys(definitions), candidates) if definitions else search.foreign_uses(last)
     uses: list[SymbolUse] = []
     others = Counter[str]()
@@ -124,8 +133,9 @@ def search_uses(
             others["uncertain"] += 1
         else:
             uses.append(use)
-    search.overridden = {}
+    search.overridden, search.selection = {}, Selection()
     others |= {
+        "unfitting": search.unfitting,
         "misplaced": search.misplaced(definitions),
         "outer": search.outer(definitions),
         "unbound": search.unbound,
@@ -182,32 +192,6 @@ def uses_answer(
     return name_answer(question, result, completeness, search, is_empty=is_empty)
 
 
-def definitions_at(records: BatchRecords, name: str, definitions: Sequence[JsonRecord], place: str) -> list[JsonRecord]:
-    """Return the definitions of a name at a place `path:line` or `path`. Without a place, return all.
-
-    The path is relative to the current directory or to the project, as in `find_item`. Raises InvalidInput if there are
-    none at the place.
-    """
-    if not place:
-        return list(definitions)
-    path, _, line = place.rpartition(":") if re.search(r":\d+\Z", place) else (place, "", "")
-    file = try_find_item(records, path, ignore_note)
-    chosen = [
-        definition
-        for definition in definitions
-        if file is not None and path_bytes(definition) == file[0] and (not line or definition["line"] == int(line))
-    ]
-    if not chosen:
-        hint = f"list its definitions with: codebatch def {name}"
-        raise InvalidInput(f"{name} is not defined at {place}", hint=hint)
-    return chosen
-
-
-def symbol_keys(definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
-    """Return the keys of the symbols that `symbol` records define."""
-    return frozenset((os.fsdecode(path_bytes(record)), str(record["qualified"])) for record in definitions)
-
-
 def _language_facts(search: UseSearch, definition: JsonRecord) -> LanguageFacts:
     """Return the facts about the language of the file that contains a definition."""
     return fact_services().language_facts(search.resolver.language_of(os.fsdecode(path_bytes(definition))))
@@ -219,6 +203,8 @@ class UseSearch:
     - `missing`: the paths of files whose content is missing.
     - `overridden`: methods, with their qualified names, whose uses are also uses of the methods that override them.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
+    - `selection`: the definitions that a question selects among those with one qualified name.
+    - `unfitting`: the number of calls that cannot mean a selected definition, by the number of their arguments.
     - `resolver`: the resolution of the uses in one file.
     - `names`: the name that was searched first, then its other spellings.
     - `unbound`: the number of files that import a module with a default export late, without a name for the export.
@@ -226,9 +212,10 @@ class UseSearch:
 
     def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
         self.missing: list[bytes] = []
-        self.unfollowed = self._outer_calls = self.unbound = 0
+        self.unfollowed = self._outer_calls = self.unbound = self.unfitting = 0
         self.question = question
         self.overridden: Mapping[SymbolKey, str] = {}
+        self.selection = Selection()
         self.names: tuple[str, ...] = ()
         self._spellings = Spellings(question.records)
         self._external = Counter[str]()
@@ -289,7 +276,10 @@ class UseSearch:
             for path, use in self._uses_of_name(alias):
                 if use.role != "string" and not self._is_related(path, languages):
                     continue
-                found = classify(path, use, symbols, candidates if is_own else 0)
+                found = classify(path, use, symbols, candidates if is_own else 0, self.selection)
+                if found is not None and not self.selection.can_be_meant(found, self.resolver):
+                    self.unfitting += 1
+                    continue
                 found = found or classify_through(path, use, self.overridden)
                 if found is None:
                     if use.resolved.certainty == "external":

@@ -87,10 +87,25 @@ def name_answer(
     return Answer(question=question, result=result, completeness=completeness, notes=notes, coverage=coverage)
 
 
+_UNRESOLVED_TEXTS = {
+    "other_chains": ("use of {word} possibly refers to it", "uses of {word} possibly refer to it"),
+    "unfitting": ("call of {word} has arguments that do not fit", "calls of {word} have arguments that do not fit"),
+    "misplaced": (
+        "use through a missing module may refer to it",
+        "uses through a missing module may refer to it",
+    ),
+    "outer": (
+        "call of {word} of a value from outside the project may call it",
+        "calls of {word} of values from outside the project may call it",
+    ),
+}
+
+
 def use_evidence(name: str, others: Mapping[str, int], listed: str) -> Iterator[Evidence]:
     """Yield the evidence for uses of a name in other roles than an answer lists.
 
-    `others` has their number by role, or for `uncertain` and `other_chains` by the reason why they are not listed.
+    `others` has their number by role, or by the reason why they are not listed.
+
     `listed` names the uses that the answer lists, for example "call".
     """
     word = str(last_name(name))
@@ -102,22 +117,8 @@ def use_evidence(name: str, others: Mapping[str, int], listed: str) -> Iterator[
             case "uncertain":
                 text = count_text(count, "use is not certain", "uses are not certain")
                 yield Evidence(kind="uncertain", count=count, text=text, command=_references_command(word))
-            case "other_chains":
-                text = count_text(count, f"use of {word} possibly refers to it", f"uses of {word} possibly refer to it")
-                yield Evidence(kind="unresolved", count=count, text=text, command=_references_command(word))
-            case "misplaced":
-                text = count_text(
-                    count,
-                    "use through a missing module may refer to it",
-                    "uses through a missing module may refer to it",
-                )
-                yield Evidence(kind="unresolved", count=count, text=text, command=_references_command(word))
-            case "outer":
-                text = count_text(
-                    count,
-                    f"call of {word} of a value from outside the project may call it",
-                    f"calls of {word} of values from outside the project may call it",
-                )
+            case "other_chains" | "unfitting" | "misplaced" | "outer":
+                text = count_text(count, *(text.format(word=word) for text in _UNRESOLVED_TEXTS[role]))
                 yield Evidence(kind="unresolved", count=count, text=text, command=_references_command(word))
             case "short":
                 text = count_text(count, f"use of the short name {word}", f"uses of the short name {word}")

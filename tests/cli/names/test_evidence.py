@@ -246,8 +246,46 @@ def test_no_tests_is_firm_only_if_all_uses_were_followed(codebatch: CommandLine)
     )
 
 
-def test_tests_in_source_files_are_no_firm_none(codebatch: CommandLine) -> None:
-    _write_and_run(codebatch, {"lib.rs": "fn add() -> u8 { 10 }\n#[test]\nfn t() { let x = add(); }\n"})
+RUST_TESTS = """pub fn add() -> u8 { 10 }
+fn mid() { add(); }
+#[cfg(test)]
+mod tests {
+  use super::*;
+  fn help() { add(); }
+  #[test]
+  fn t() { let x = add(); }
+  #[tokio::test]
+  // Why.
+  async fn u() { mid() }
+  proptest! { #[test] fn p(x in 0..1) { add(); } }
+}
+// #[test]
+fn other() { add(); }
+"""
+VITEST = """export function sum(a) { return a; }
+if (import.meta.vitest) {
+  const { it } = import.meta.vitest;
+  it("x", () => { sum(1); });
+}
+export const z = () => sum(2);
+"""
+
+
+def test_tests_in_source_files_are_listed(codebatch: CommandLine) -> None:
+    _write_and_run(codebatch, {"lib.rs": RUST_TESTS, "s.ts": VITEST})
+    tests = codebatch("impact", "add", "--tests")
+    assert tests.text == "lib.rs:8: tests::t\nlib.rs:11: tests::u\nlib.rs:12: tests\n"
+    answer = codebatch("impact", "add", "--tests", "--json").json
+    assert answer["records"] == ["lib.rs"]
+    assert [row["scope"] for row in answer["functions"]] == ["tests::t", "tests::u", "tests"]
+    assert codebatch("impact", "sum", "--tests").text == "s.ts:4: (file)\n"
+    assert codebatch("impact", "add", "--tests", "--path", "s.ts").text == ""
+    assert "tests: 1 file\n  lib.rs: 2 calls\n" in codebatch("inspect", "add").text
+    assert "tests: 1 file\n  s.ts: 1 call\n" in codebatch("inspect", "sum").text
+
+
+def test_unknown_tests_in_source_files_are_no_firm_none(codebatch: CommandLine) -> None:
+    _write_and_run(codebatch, {"lib.rs": "fn add() -> u8 { 10 }\nfn use_it() { add(); }\n#[test]\nfn t() {}\n"})
     assert codebatch("impact", "add", "--tests", status=3).notes == (
         "none, but 1 source file with tests uses it:\n  lib.rs\n"
     )

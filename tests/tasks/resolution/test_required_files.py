@@ -13,7 +13,7 @@ REQUIRED = tree(
     php/composer.json php/src/Model/User.php php/src/x.php php/inc/helper.php php/lib/Old/Kind.php
     sh/lib.sh sh/run.sh app/test/support.rb app/test/unit/u.rb gem/lib/gem/tools/set.rb
     rocks/x-1.rockspec rocks/x/main.lua rocks/x/tools/cjson.lua rocks/x/tools/use.lua rocks/spec/fix/a1/b1.lua
-    rocks/src/own.lua php/bin/start.php
+    rocks/src/own.lua php/bin/start.php script/yaml.rb script/version.rb script/test/time.rb
     """
 ) | {"php/composer.json": '{"autoload": {"psr-4": {"Acme\\\\": ["gone/", "src/"], "Acme\\\\Whole\\\\": ""}}}'}
 
@@ -37,6 +37,13 @@ REQUIRED = tree(
         ("rocks/x/main.lua", "lua", "a1.b1", "external", ""),
         ("rocks/spec/t_spec.lua", "lua", "a1.b1", "file", "rocks/spec/fix/a1/b1.lua"),
         ("app/run.rb", "ruby", "set", "external", ""),
+        # A library is loaded from its `lib` directory, and a script can add its directory to the load path.
+        ("gem/lib/gem/tools/use.rb", "ruby", "set", "external", ""),
+        ("gem/lib/gem/tools/use.rb", "ruby", "part", "external", ""),
+        ("gem/lib/gem/tools/use.rb", "ruby", "gem", "exact", "gem/lib/gem.rb"),
+        ("script/use.rb", "ruby", "yaml", "external", ""),
+        ("script/use.rb", "ruby", "version", "file", "script/version.rb"),
+        ("script/test/use.rb", "ruby", "time", "file", "script/test/time.rb"),
         ("app/run.rb", "ruby", "support", "external", ""),
         ("app/test/unit/u.rb", "ruby", "support", "file", "app/test/support.rb"),
         ("app/run.rb", "ruby", "gem", "file", "gem/lib/gem.rb"),

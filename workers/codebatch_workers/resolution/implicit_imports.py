@@ -68,6 +68,13 @@ class ImplicitImports:
         language = self._languages.get(path)
         return None if language is None else self._rules[language].resolve_import(path, target)
 
+    def select_used(self, path: str, target: str, paths: Sequence[str], names: Names | None) -> Sequence[str]:
+        """Return the files of an import on which the file `path` depends, by the names that it uses."""
+        language = self._languages.get(path)
+        if names is None or language is None or len(paths) < 2:
+            return paths
+        return self._rules[language].select_used(path, target, paths, names)
+
     def _add_declarations(self, project: Project) -> None:
         rules = {language: rule for language, rule in self._rules.items() if rule.needs_declarations}
         for entry, records in project.records("symbols", "names", holding='"declared":') if rules else ():

@@ -61,6 +61,10 @@ class ImplicitImportRule:
         """
         return None
 
+    def select_used(self, path: str, target: str, paths: Sequence[str], names: Names) -> Sequence[str]:
+        """Return the files of an import on which the file `path` depends. `names` are those that it uses."""
+        return paths
+
     @property
     def definitions(self) -> Mapping[str, PackageDefinitions]:
         """The definitions of each file that imports can name, by path."""

@@ -171,10 +171,10 @@ class _ProjectLinks:
 
     def edges_of(self, path: str, imports: Sequence[Edge], names: Names | None) -> list[Edge]:
         """Return the `depends` edges of a file, by line."""
-        explicit = self._resolve_imports(path, self.files[path].lang, imports)
+        explicit = self._resolve_imports(path, self.files[path].lang, imports, names)
         return sorted([*explicit, *self._implicit.edges(path, names, imports)], key=lambda edge: edge.line)
 
-    def _resolve_imports(self, path: str, language: str, imports: Sequence[Edge]) -> list[Edge]:
+    def _resolve_imports(self, path: str, language: str, imports: Sequence[Edge], names: Names | None) -> list[Edge]:
         """Return a `depends` edge for each file to which an import can resolve.
 
         There are none in a language whose imports name modules and not files. Edges with the same target and line are
@@ -187,7 +187,8 @@ class _ProjectLinks:
             resolved = self._implicit.resolve_import(path, record.target) or self._resolver.resolve(
                 path, language, record.target, is_module=record.is_module
             )
-            for target in resolved.paths or ((record.target,) if resolved.resolution == "external" else ()):
+            paths = self._implicit.select_used(path, record.target, resolved.paths, names)
+            for target in paths or ((record.target,) if resolved.resolution == "external" else ()):
                 known = edges.get((target, record.line))
                 if known is None or (type_only, record.deferred) < (known.type_only, known.deferred):
                     edges[target, record.line] = Edge(

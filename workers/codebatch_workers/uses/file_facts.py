@@ -19,7 +19,7 @@ from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
-from codebatch_workers.uses.language_rules import CLASS_TYPES, LanguageRules
+from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, LanguageRules
 from codebatch_workers.uses.local_imports import LocalImport, local_imports
 from codebatch_workers.uses.lookup_budget import LookupBudget
 
@@ -28,6 +28,8 @@ _NO_RULES = LanguageRules()
 _NAMES_OF_CLASS_BODY = frozenset({"__module__", "__qualname__"})
 # Nodes whose first part is a label, in languages whose rules have no labels: arguments with names, keys of literals.
 _LABEL_OWNERS = frozenset({"argument", "field", "field_designator", "field_initializer", "pair", "value_argument"})
+
+_DECLARATORS = frozenset({"operator_name", "pointer_declarator", "qualified_identifier", "template_function"})
 
 
 class SourceFacts:
@@ -313,7 +315,26 @@ class SourceFacts:
 
     def definition(self, symbol: Symbol) -> Definition:
         """Return a symbol of the file as a definition."""
-        return Definition(self.path, symbol.line, symbol.column, symbol.qualified, symbol.name, symbol.symbol_type)
+        place = (self.path, symbol.line, symbol.column)
+        return Definition(
+            *place, symbol.qualified, symbol.name, symbol.symbol_type, is_signature=self._is_signature(symbol)
+        )
+
+    def _is_signature(self, symbol: Symbol) -> bool:
+        """Return whether a symbol declares a function whose code another definition has."""
+        signatures = self.rules.signatures if symbol.symbol_type in FUNCTION_TYPES else frozenset()
+        name = self.node_at(self.offset(symbol)) if signatures else None
+        function = None if name is None else self.function_at(name)
+        around = None if function is None else function.parent
+        types = {node.type for node in (function, around) if node is not None}
+        return not signatures.isdisjoint({*types, *symbol.decorators})
+
+    def function_at(self, name: Node) -> Node | None:
+        """Return the declaration of the function with a name, without a node for its result type in C++."""
+        around = name.parent
+        while around is not None and around.type in _DECLARATORS:
+            around = around.parent
+        return around
 
     def offset(self, symbol: Symbol) -> int:
         """Return the offset of the name of a symbol."""

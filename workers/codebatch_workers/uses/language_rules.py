@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -17,6 +18,25 @@ CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum
 NAMESPACE_TYPES = frozenset({"module", "namespace"})
 VALUE_TYPES = frozenset({"variable", "constant", "field", "property", "enum_member"})
 FUNCTION_TYPES = frozenset({"function", "method", "constructor", "macro"})
+
+
+class ArgumentRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules by which the arguments of a call show which of several functions with one name it means.
+
+    - `are_checked`: a call with too few or too many arguments does not compile.
+    - `inherits_defaults`: a method can have the defaults of a method that it overrides or implements.
+    - `spreads_results`: a call as the only argument can stand for several arguments.
+    - `separates_defaults`: a declaration elsewhere can have the defaults of a function outside of a class.
+    - `converts_truth`: truth values are also numbers and the other way round.
+    - `object_is_argument`: the text before the name of a method, if the object can be the first argument.
+    """
+
+    are_checked: bool = False
+    inherits_defaults: bool = False
+    spreads_results: bool = False
+    separates_defaults: bool = False
+    converts_truth: bool = False
+    object_is_argument: re.Pattern[bytes] | None = None
 
 
 class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +66,9 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `is_local_name`: returns whether an unresolved name is a local variable. By default, its definitions in the file
       show this.
     - `bind_import`: returns the name that an import binds, or None if the common rules apply.
+    - `arguments`: how arguments show which function a call means, or None if they do not.
+    - `groups_parameters`: several parameters can share one type, as in `a, b int`.
+    - `signatures`: nodes and decorators that declare a function whose code another definition has.
     - `labels`: nodes whose field `name`, or first child, names an argument or a key.
     """
 
@@ -71,6 +94,9 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     shares_packages: bool = False
     is_local_name: Callable[[Node], bool] | None = None
     bind_import: ImportBinder | None = None
+    arguments: ArgumentRules | None = None
+    groups_parameters: bool = False
+    signatures: frozenset[str] = frozenset()
     labels: frozenset[str] = frozenset()
 
 

@@ -12,6 +12,7 @@ from tree_sitter import Node
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved
 from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.symbols.imported_names import literal_text
+from codebatch_workers.uses.arguments import select_overloads
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import (
     DefinedEntity,
@@ -52,7 +53,8 @@ class UseResolver(NameMeanings):
         """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
         self._budget.renew()
         try:
-            return self._resolve(facts, start, end, scope)
+            resolved = self._resolve(facts, start, end, scope)
+            return select_overloads(resolved, facts, start, self._context.facts_of)
         except TooManyLookups:
             return UNKNOWN
 

@@ -11,6 +11,7 @@ from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOL
 from codebatch_workers.symbols.marks import find_marks
 from codebatch_workers.symbols.occurrences.references import find_occurrences, may_contain_name
 from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.uses.arguments import select_callable
 from codebatch_workers.uses.chains import name_components
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageUses, UseContext
@@ -99,6 +100,18 @@ class SnapshotUses:
         """Return the decorators, annotations and attributes with which other code can call a definition."""
         facts = self._facts_of(path)
         return [] if facts is None else list(find_marks(facts.file, facts.offset_at(line, column)))
+
+    def select_callable(
+        self, path: str, place: tuple[int, int], definitions: Sequence[tuple[str, int, int]]
+    ) -> list[tuple[str, int, int]]:
+        """Return the definitions that a call can mean by its arguments. A place is a line and a column.
+
+        A definition is excluded if compilers check the number of arguments, or if another one fits.
+        """
+        facts = self._facts_of(path)
+        if facts is None:
+            return [*definitions]
+        return select_callable(facts, facts.offset_at(*place), definitions, self._facts_of)
 
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""

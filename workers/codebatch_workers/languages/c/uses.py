@@ -15,7 +15,7 @@ from codebatch.model.analysis.uses import UNKNOWN, Resolved
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, LanguageRules
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, ArgumentRules, LanguageRules
 
 _NAME_NODES = frozenset({"identifier", "type_identifier"})
 _EXTERNAL_TYPES = frozenset({"function", "variable"})
@@ -88,4 +88,10 @@ def _is_declared_static(utf8: bytes, name: bytes) -> bool:
 
 
 _RULES = LanguageRules(is_sequential=True, has_arrows=True)
-USES = {"c": LanguageUses(_RULES, CUses), "cpp": LanguageUses(replace(_RULES, is_resolved=False))}
+_CPP = replace(
+    _RULES,
+    is_resolved=False,
+    arguments=ArgumentRules(separates_defaults=True, converts_truth=True),
+    signatures=frozenset({"declaration", "field_declaration"}),
+)
+USES = {"c": LanguageUses(_RULES, CUses), "cpp": LanguageUses(_CPP)}

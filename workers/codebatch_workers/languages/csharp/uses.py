@@ -23,7 +23,7 @@ from codebatch_workers.languages.csharp.stated_types import (
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, LanguageRules
+from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, ArgumentRules, LanguageRules
 
 _STEPS_MAX = 24
 # Places of a type that are not the field `type` of a node.
@@ -393,4 +393,5 @@ def _as_found(found: CSharpType | None) -> _CSharpMeaning | None:
     return None if found is None else _CSharpMeaning(found.certainty, found.parts)
 
 
-USES = {"csharp": LanguageUses(LanguageRules(is_sequential=True), CSharpUses)}
+_RULES = LanguageRules(is_sequential=True, arguments=ArgumentRules(are_checked=True, inherits_defaults=True))
+USES = {"csharp": LanguageUses(_RULES, CSharpUses)}

@@ -25,6 +25,7 @@ from codebatch_workers.uses.language_rules import (
     FUNCTION_TYPES,
     LINK_CERTAINTY,
     VALUE_TYPES,
+    ArgumentRules,
     LanguageRules,
 )
 from codebatch_workers.uses.local_imports import LocalImport
@@ -234,6 +235,19 @@ def _bind_import(file: SourceFile, statement: Node, imported: ImportedName, _tar
 
 USES = {
     "go": LanguageUses(
-        LanguageRules(is_sequential=True, read_type=go_type, shares_packages=True, bind_import=_bind_import), GoUses
+        LanguageRules(
+            is_sequential=True,
+            read_type=go_type,
+            shares_packages=True,
+            bind_import=_bind_import,
+            groups_parameters=True,
+            # A method expression names a type: `(*T).f(object)`, `T.f(object)`.
+            arguments=ArgumentRules(
+                are_checked=True,
+                spreads_results=True,
+                object_is_argument=re.compile(rb"(?:\(\s*\*\s*[\w.]+\s*\)|\b[A-Z]\w*)\s*\.\s*\Z"),
+            ),
+        ),
+        GoUses,
     )
 }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
 from tree_sitter import Node
 
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.entities import DefinedEntity, Entity, Meaning, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import FUNCTION_TYPES, VALUE_TYPES, LanguageRules
+from codebatch_workers.uses.language_rules import FUNCTION_TYPES, VALUE_TYPES, ArgumentRules, LanguageRules
 
 _DECLARATION_ENDINGS = (".d.ts", ".d.mts", ".d.cts")
 _FILES_MAX = 20
@@ -88,8 +89,13 @@ _RULES = LanguageRules(
         {"pair", "pair_pattern", "method_definition", "jsx_attribute", "labeled_statement", "enum_assignment"}
     ),
 )
+_TYPED_RULES = replace(
+    _RULES,
+    arguments=ArgumentRules(),
+    signatures=frozenset({"abstract_method_signature", "function_signature", "method_signature"}),
+)
 USES = {
     "javascript": LanguageUses(_RULES),
-    "tsx": LanguageUses(_RULES, TypeScriptUses),
-    "typescript": LanguageUses(_RULES, TypeScriptUses),
+    "tsx": LanguageUses(_TYPED_RULES, TypeScriptUses),
+    "typescript": LanguageUses(_TYPED_RULES, TypeScriptUses),
 }

@@ -11,12 +11,13 @@ lambda hides it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Mapping, Sequence, Set
 from functools import cached_property
 
 import msgspec
 
-from codebatch.model.record import Edge, File, Record, Symbol
+from codebatch.model.record import Edge, File, Names, Record, Symbol
 from codebatch_workers.languages.jvm.imports import JvmImports
 from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
 from codebatch_workers.resolution.implicit_rule import ImplicitImportRule, visible_definitions
@@ -37,6 +38,7 @@ _PLATFORM_NESTED_NAMES = """
 """
 # Nested types of types of the Java platform that can be bases.
 _PLATFORM_NESTED_TYPES = frozenset(_PLATFORM_NESTED_NAMES.split())
+_TYPE_NAME = re.compile(r"[A-Z]\w*\Z", re.ASCII)
 _PathsByName = Mapping[str, set[str]]
 
 
@@ -176,6 +178,27 @@ class JvmPackageNames(ImplicitImportRule):
             paths = {*values.paths, *(() if types is None else types.paths)}
             return found_in(tuple(sorted(paths)), name, is_certain=False)
         return None
+
+    def select_used(self, path: str, target: str, paths: Sequence[str], names: Names) -> Sequence[str]:
+        """Return the files of a package, imported with a star, whose types the file `path` uses.
+
+        Values, implicit definitions of Scala, and types whose names look like those of values can be used unnoticed.
+        """
+        package = target.removesuffix(".*").removesuffix("._")
+        if package == target or self._definitions[path].is_partial:
+            return paths
+        used = {name.partition(".")[0] for name in names.names}
+        return [file for file in paths if not self._is_unused(file, package, used)]
+
+    def _is_unused(self, file: str, package: str, used: Set[str]) -> bool:
+        known = self._definitions.get(file)
+        if known is None or known.is_partial or not f".{known.package}".endswith(f".{package}"):
+            return False
+        has_only_types = not file.endswith(".scala") and all(
+            _TYPE_NAME.match(name) and file not in self._values.get(f"{known.package}.{name}", ())
+            for name in known.names
+        )
+        return has_only_types and bool(known.names) and used.isdisjoint(known.names)
 
     # -- Names ---------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codebatch_workers.languages.jvm.java_uses import JavaUses
 from codebatch_workers.languages.jvm.kotlin_uses import KotlinUses, bind_kotlin_import, kotlin_type
 from codebatch_workers.uses.language_resolver import LanguageUses
-from codebatch_workers.uses.language_rules import LanguageRules
+from codebatch_workers.uses.language_rules import ArgumentRules, LanguageRules
 
 _JAVA = LanguageRules(
     is_sequential=True,
@@ -15,11 +15,18 @@ _JAVA = LanguageRules(
     sees_members=True,
     has_overloads=True,
     labels=frozenset({"element_value_pair"}),
+    arguments=ArgumentRules(are_checked=True),
 )
 _KOTLIN = LanguageRules(
-    is_sequential=True, capitals_construct=True, read_type=kotlin_type, bind_import=bind_kotlin_import
+    is_sequential=True,
+    capitals_construct=True,
+    read_type=kotlin_type,
+    bind_import=bind_kotlin_import,
+    arguments=ArgumentRules(are_checked=True, inherits_defaults=True),
 )
-_SCALA = LanguageRules(is_sequential=True, capitals_construct=True, bind_import=bind_kotlin_import)
+_SCALA = LanguageRules(
+    is_sequential=True, capitals_construct=True, bind_import=bind_kotlin_import, arguments=ArgumentRules()
+)
 USES = {
     "java": LanguageUses(_JAVA, JavaUses),
     "kotlin": LanguageUses(_KOTLIN, KotlinUses),

@@ -23,6 +23,7 @@ USES = {
                 "cls": "itself",
             },
             builtins=frozenset(dir(builtins)),
+            signatures=frozenset({"overload", "typing.overload"}),
             read_exports=python_exports,
             has_bindings=True,
             labels=frozenset({"keyword_argument"}),

@@ -16,12 +16,25 @@ from codebatch_workers.resolution.tree import (
     relative_to,
 )
 
+_LIBRARIES = """
+English abbrev base64 benchmark bigdecimal bundler cgi coverage csv date delegate digest drb erb etc fcntl fiddle
+fileutils find forwardable getoptlong ipaddr irb json logger matrix minitest monitor mutex_m nkf objspace observer
+open-uri open3 openssl optparse ostruct pathname pp prettyprint prime prism pstore psych pty racc rake rbconfig rdoc
+readline reline resolv rexml rinda ripper rss rubygems securerandom set shellwords singleton socket stringio strscan
+syslog tempfile time timeout tmpdir tracer tsort uri weakref webrick win32ole yaml zlib
+"""
+_STANDARD_LIBRARY = frozenset(_LIBRARIES.split())
+"""Names of Ruby's own libraries. A file with such a name is meant only if its directory is on the load path."""
+
 
 class RubyRequires(ImportRule):
     """The resolution of Ruby's `require` and `require_relative`.
 
     `require_relative` gives `./a`, which is resolved from the directory of the file. `require "a/b"` is resolved below
     the `lib` directory of a gem.
+
+    A name of one component can be a file beside a script, because scripts add their directory to the load path. Code in
+    a `lib` directory is loaded from this directory, so there the name means another library.
     """
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
@@ -47,8 +60,10 @@ class RubyRequires(ImportRule):
 
     def _resolve_one_component(self, path: str, named: str) -> ResolvedImport:
         """Resolve a name of one component to a file in a directory above `path`, or to the main file of another gem."""
-        places = ("", "test", "spec") if is_test_or_example(path) else ("",)
-        for above in iter_ancestors(parent_directory(path)):
+        directory = parent_directory(path)
+        is_library = "lib" in directory.split("/") or named.removesuffix(".rb") in _STANDARD_LIBRARY
+        places = (*(() if is_library else ("",)), *(("test", "spec") if is_test_or_example(path) else ()))
+        for above in iter_ancestors(directory):
             file_above = self._tree.first_existing(join_path(join_path(above, place), named) for place in places)
             if file_above is not None:
                 return likely_import(path, [file_above])

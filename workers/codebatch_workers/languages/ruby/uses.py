@@ -16,7 +16,7 @@ from codebatch_workers.languages.ruby.names import nesting_at
 from codebatch_workers.languages.ruby.nesting import INHERITS_MARK, constant_name, namespaces
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import LINK_CERTAINTY, LanguageRules
+from codebatch_workers.uses.language_rules import LINK_CERTAINTY, ArgumentRules, LanguageRules
 
 _CONSTANT = re.compile(r"(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\Z")
 _CONSTANT_NODES = frozenset({"constant", "scope_resolution"})
@@ -140,4 +140,4 @@ def _is_local_name(node: Node) -> bool:
     return node.type == "identifier" and node.parent is not None and node.parent.type not in ("alias", "undef")
 
 
-USES = {"ruby": LanguageUses(LanguageRules(is_local_name=_is_local_name), RubyUses)}
+USES = {"ruby": LanguageUses(LanguageRules(is_local_name=_is_local_name, arguments=ArgumentRules()), RubyUses)}

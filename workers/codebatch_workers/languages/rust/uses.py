@@ -6,6 +6,7 @@ in them. The module is as long as it is because paths and members are resolved b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -25,6 +26,7 @@ from codebatch_workers.uses.language_rules import (
     FUNCTION_TYPES,
     LINK_CERTAINTY,
     VALUE_TYPES,
+    ArgumentRules,
     LanguageRules,
 )
 
@@ -432,4 +434,9 @@ def _module_or_function(facts: SourceFacts, scope: str) -> str:
     return ""
 
 
-USES = {"rust": LanguageUses(LanguageRules(is_sequential=True, read_type=rust_type), RustUses)}
+_RULES = LanguageRules(
+    is_sequential=True,
+    read_type=rust_type,
+    arguments=ArgumentRules(are_checked=True, object_is_argument=re.compile(rb"::\s*\Z")),
+)
+USES = {"rust": LanguageUses(_RULES, RustUses)}

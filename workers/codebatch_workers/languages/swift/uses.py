@@ -16,7 +16,7 @@ from codebatch.model.record import Symbol
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE, constructed_class, type_text
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
-from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, LanguageRules
+from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, ArgumentRules, LanguageRules
 
 _NAME_NODES = frozenset({"simple_identifier", "type_identifier"})
 # Conditions such as `#if os(Linux)`, and labels of arguments.
@@ -154,6 +154,10 @@ def _swift_type(name: Node, utf8: bytes) -> str:
 
 
 _RULES = LanguageRules(
-    is_sequential=True, capitals_construct=True, read_type=_swift_type, labels=frozenset({"value_argument_label"})
+    is_sequential=True,
+    capitals_construct=True,
+    read_type=_swift_type,
+    arguments=ArgumentRules(),
+    labels=frozenset({"value_argument_label"}),
 )
 USES = {"swift": LanguageUses(_RULES, SwiftUses)}
