@@ -11,6 +11,8 @@ import pytest
 
 import codebatch_workers.languages
 from codebatch_workers.languages import registry
+from codebatch_workers.languages.facts import _WITHOUT_FOLDER
+from codebatch_workers.syntax.comments import _LANGUAGES_WITHOUT_GRAMMAR
 from codebatch_workers.syntax.language.languages import every_language, family_of
 
 FOLDER = Path(codebatch_workers.languages.__path__[0])
@@ -101,3 +103,8 @@ def test_only_folders_and_listed_modules_name_a_language() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
     }
     assert found == MODULES_WITH_NAMES.keys()
+
+
+def test_tables_of_languages_without_a_folder_have_no_other_language() -> None:
+    without = {*" ".join((*_WITHOUT_FOLDER.values(), *_LANGUAGES_WITHOUT_GRAMMAR.values())).split()}
+    assert without.isdisjoint(every_language())

@@ -17,12 +17,16 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     base           a type that the enclosing definition inherits from
     call           a callee; `tail` is the last name of a callee, whose other names are before it
     source, bound  the target of an import, and a name that it binds, if the statement needs no further analysis
-    command, element, macro, decorator, importer, import     see the methods below
+    comment        a comment; without this capture, comments count as code
+    use            a name that is used; only for the names that a file uses without an import (used_names.py)
+    command, element, macro, decorator, importer, import     see the methods of this class and of relations.py
+
+Names come from `LanguageSyntax.declared_names`, which can return other symbol types than those of the captures. A callee
+that is not a chain of names needs an entry in callees.py.
 
 Rules for all languages: a function in a class is a method, and a variable in a class is a field. Variables and
 constants in a function are local and not recorded. Parameters are not recorded either. A symbol extends from its name
-to the end of its definition. If a callee ends with a chain of names, the dot before it stays:
-`f(x).g()` calls `.g`.
+to the end of its definition. If a callee ends with a chain of names, the dot before it stays: `f(x).g()` calls `.g`.
 
 The module is one class, long as it is, because the effect of a capture depends on other captures.
 """

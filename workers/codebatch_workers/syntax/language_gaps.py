@@ -30,7 +30,8 @@ class LanguageGaps(LanguagePart, frozen=True, kw_only=True):
     """Valid code that the grammar of a language does not support, and errors in a tree that are none in the file.
 
     - `finders`: the gaps for which replacements are tried (`grammar_gaps/gaps.py`).
-    - `is_false_missing`: returns whether a missing node is not an error, given the node and the root.
+    - `is_false_missing`: returns whether a missing node is not an error, given the node and the root. The text near
+      such a node must be read from the root.
     - `macro_nodes`: the types of nodes in which errors that consist only of `macro_tokens` are valid.
     - `has_expected_errors`: returns whether a file with errors is valid text of another kind, given its path, text and
       root. For example, it is one part of a program.

@@ -64,10 +64,11 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
       definitions.
     - `bound_names`: the reader of the ranges of names in the node of a binding, if this node can be a pattern with
       several names. Otherwise None: the node is the name.
-    - `reserved_words`: words that cannot be names. A grammar that recovers from an error can take them for names. In
-      JavaScript there are none, because any word can be the name of a member.
-    - `name_marks`: the bytes with which a quoted name, or a name after a mark such as `@`, begins. Such a name may be a
-      reserved word.
+    - `reserved_words`: words that cannot be names. Symbols and uses with these names are left out, because a grammar
+      that recovers from an error can take them for names. In JavaScript there are none, because any word can be the
+      name of a member.
+    - `name_marks`: the bytes with which a quoted name, or a name after a mark such as `@`, begins (names.py has the
+      closing mark of each). Such a name may be a reserved word.
     - `comments`: the kinds of comments (comments.py), each named by the mark that opens it, such as `#`.
     - `embedded_languages`: the types of nodes whose text is in another language, which determines its comments.
     - `migrations`: the frameworks whose migrations are in the language (classification/migrations.py).
@@ -86,6 +87,7 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
       `parameters` of a function. If there are none, the query captures parameters.
     - `has_nested_parameters`: the default of a parameter can be a function, and the query also captures parameters.
     - `extend_captures`: returns the captures of the query, with those changed that depend on outer nodes or the text.
+      It must add the parameters too: `parameter_nodes` is not used then.
     - `has_exact_parser`: ruff parses the files, so that errors in their trees do not count.
     - `find_invalid_bytes`: returns the offset of bytes that no parser of the language accepts, and why, given the
       encoding and the text.

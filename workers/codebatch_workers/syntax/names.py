@@ -25,7 +25,9 @@ class DeclaredName(msgspec.Struct, frozen=True, gc=False):
 
 
 NamesReader = Callable[["Node", SymbolType, bytes], list[DeclaredName]]
-"""A function that returns the names that the node of a definition binds, from the source in UTF-8."""
+"""A function that returns the names that the node of a definition binds, given the symbol type of its capture and the
+source in UTF-8. The types of the returned names count.
+"""
 
 NAME_NODE_TYPE = re.compile(r"identifier|name|constant|variable")
 """The types of nodes that are names, if they have no children."""

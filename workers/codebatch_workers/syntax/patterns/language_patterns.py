@@ -63,7 +63,8 @@ class LanguagePatterns(LanguagePart, frozen=True, kw_only=True):
       word capitalized: `Z0z`. The node that consists of the placeholder becomes the metavariable. Text after `|` only
       makes the code valid, and is not part of this node.
     - `stand_in_for_many`: the placeholder that is tried first for `$$$`, if it is not the first of `stand_ins`.
-    - `contexts`: the code before and after a pattern, with which it is parsed. They are tried in order.
+    - `contexts`: the code before and after a pattern, with which it is parsed. They are tried in order, and the first
+      one without a syntax error counts. So contexts of statements precede those of expressions.
 
     Places of new code (places.py):
 
