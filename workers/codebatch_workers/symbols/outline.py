@@ -21,8 +21,8 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     use            a name that is used; only for the names that a file uses without an import (used_names.py)
     command, element, macro, decorator, importer, import     see the methods of this class and of relations.py
 
-Names come from `LanguageSyntax.declared_names`, which can return other symbol types than those of the captures. A callee
-that is not a chain of names needs an entry in callees.py.
+Names come from `LanguageSyntax.declared_names`, which can return other symbol types than those of the captures.
+A callee that is not a chain of names needs an entry in callees.py.
 
 Rules for all languages: a function in a class is a method, and a variable in a class is a field. Variables and
 constants in a function are local and not recorded. Parameters are not recorded either. A symbol extends from its name
