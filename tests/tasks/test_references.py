@@ -12,7 +12,7 @@ from codebatch_workers.symbols.occurrences.calls import call_references
 from codebatch_workers.symbols.occurrences.references import find_references
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.language.languages import every_language
-from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 from codebatch_workers.syntax.source import SourceFile
 from tests.support.source_files import source
 
@@ -146,7 +146,7 @@ def test_references_within_compound_tokens_are_found(path: str, marked: str) -> 
 
 
 def test_every_language_with_names_is_tested() -> None:
-    named = {language for language in every_language() if language_syntax(language).declared_names is not None}
+    named = {language for language in every_language() if LanguageSyntax.of(language).declared_names is not None}
     assert named - {"sql", "hcl", "zsh"} == set(SOURCES), "add a source to SOURCES in this module"
 
 

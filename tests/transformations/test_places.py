@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from codebatch_workers.syntax.language.languages import every_language
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 from codebatch_workers.syntax.patterns.places import (
     AROUND,
     BARE_LIST,
@@ -377,7 +377,7 @@ def test_several_statements_replace_only_a_statement_in_a_block(language: str) -
 
 def test_every_language_of_patterns_with_blocks_has_a_table() -> None:
     tables = {*STATEMENTS, "tsx", "zsh", "css", "hcl", "sql", "toml", "yaml"}
-    patterns = {language: language_patterns(language) for language in every_language()}
+    patterns = {language: LanguagePatterns.of(language) for language in every_language()}
     assert {language for language, known in patterns.items() if known.blocks} == tables
     assert tables >= {language for language, known in patterns.items() if known.has_parentheses}
 

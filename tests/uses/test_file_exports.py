@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.languages.javascript.file_exports import file_exports
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from tests.support.source_files import source
 
 IMPORTS = {
@@ -76,4 +76,4 @@ def test_exports(text: str, expected: list[tuple[str, str, str, str]]) -> None:
 
 
 def test_a_file_of_another_language_has_none() -> None:
-    assert language_symbols("python").exports is None
+    assert LanguageSymbols.of("python").exports is None

@@ -11,7 +11,7 @@ from tree_sitter import Parser, Tree
 from codebatch.model.record import Diagnostic, Edge, Symbol
 from codebatch_workers.syntax.grammar_gaps.gaps import apply_replacements, tree_without_gaps
 from codebatch_workers.syntax.language.languages import load_grammar
-from codebatch_workers.syntax.language_gaps import language_gaps
+from codebatch_workers.syntax.language_gaps import LanguageGaps
 from tests.execution.test_loaded_modules import loaded_modules_after
 from tests.support.resources import cpu_time_below
 from tests.support.source_files import created, source
@@ -231,7 +231,7 @@ def test_error_beside_a_grammar_gap_is_reported(path: str, content: str) -> None
     ],
 )
 def test_code_similar_to_a_gap_is_not_rewritten(language: str, content: str) -> None:
-    stand_ins = [replacement for kind in language_gaps(language).finders for replacement in kind(content.encode())]
+    stand_ins = [replacement for kind in LanguageGaps.of(language).finders for replacement in kind(content.encode())]
     assert apply_replacements(content.encode(), stand_ins) == content.encode()
 
 
@@ -298,5 +298,5 @@ def test_number_of_parses_is_bounded() -> None:
 def test_gap_search_takes_linear_time(content: str) -> None:
     with cpu_time_below(5):
         for language in ("typescript", "rust", "java", "go", "yaml"):
-            for kind in language_gaps(language).finders:
+            for kind in LanguageGaps.of(language).finders:
                 apply_replacements(content.encode(), kind(content.encode()))

@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from codebatch_workers.duplicates.language_duplicates import language_duplicates
+from codebatch_workers.duplicates.language_duplicates import LanguageDuplicates
 from codebatch_workers.syntax.source import SourceFile
 
 # Codes of ISO 639-1, and those of ISO 639-2 and 639-3 that projects translate into.
@@ -45,7 +45,7 @@ def is_translation(path: bytes) -> bool:
 
 def inline_tests(file: SourceFile) -> list[Node]:
     """Return the nodes with code that is compiled only for tests, by position."""
-    find_tests = language_duplicates(file.language).inline_tests
+    find_tests = LanguageDuplicates.of(file.language).inline_tests
     return [] if file.tree is None or find_tests is None else list(find_tests(file))
 
 

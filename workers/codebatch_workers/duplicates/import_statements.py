@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from codebatch_workers.duplicates.language_duplicates import Span, language_duplicates
+from codebatch_workers.duplicates.language_duplicates import LanguageDuplicates, Span
 from codebatch_workers.syntax.source import SourceFile
 
 _NODE_WITH_FUNCTION = re.compile(r"function|method|closure|lambda|constructor|initializer")
@@ -35,7 +35,7 @@ _END_OF_STATEMENT = re.compile(rb"[ \t]*;?")
 
 def import_spans(file: SourceFile) -> list[Span]:
     """Return the locations of imports outside functions: offsets in `utf8`, ascending. Locations do not overlap."""
-    rules = language_duplicates(file.language)
+    rules = LanguageDuplicates.of(file.language)
     if rules.import_spans is not None:
         return list(rules.import_spans(file.utf8))
     spans: list[Span] = []

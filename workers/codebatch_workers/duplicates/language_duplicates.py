@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.parts import LanguagePart, language_part
+from codebatch_workers.syntax.language.parts import LanguagePart
 from codebatch_workers.syntax.source import SourceFile
 
 Span = tuple[int, int]
@@ -25,8 +25,3 @@ class LanguageDuplicates(LanguagePart, frozen=True, kw_only=True):
 
     import_spans: Callable[[bytes], Iterable[Span]] | None = None
     inline_tests: Callable[[SourceFile], Iterable[Node]] | None = None
-
-
-def language_duplicates(language: str) -> LanguageDuplicates:
-    """Return the facts about the code of a language that is not searched for duplicates."""
-    return language_part(language, LanguageDuplicates)

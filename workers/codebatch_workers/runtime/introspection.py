@@ -36,9 +36,9 @@ from codebatch_workers.syntax.language.languages import (
     path_language,
 )
 from codebatch_workers.syntax.language.user_languages import resolve_language
-from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 from codebatch_workers.syntax.patterns.finders import PatternError, check_language
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import non_ruff_rules
@@ -178,7 +178,7 @@ def example_rule(settings: Mapping[str, JsonValue], rule_id: str, language: str)
         check_language(name)
     except PatternError as error:
         raise InvalidInput(str(error), hint=error.hint) from error
-    example = language_patterns(name).example
+    example = LanguagePatterns.of(name).example
     assert example is not None
     search = {"pattern": example.pattern} if example.pattern else {"query": example.query}
     texts = {"message": example.message, "severity": "warning"}
@@ -189,7 +189,7 @@ def path_languages(paths: Iterable[bytes]) -> Iterator[str]:
     """Yield the language of each path, if its extension or name is that of a programming language with a grammar."""
     for path in paths:
         language = path_language(path)
-        if language is not None and not language_syntax(language).is_data and has_grammar(language):
+        if language is not None and not LanguageSyntax.of(language).is_data and has_grammar(language):
             yield language
 
 

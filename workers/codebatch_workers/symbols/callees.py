@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.syntax.source import SourceFile
 
 _FIRST, _LAST, _BRANCHES = "first", "last", "branches"
@@ -93,7 +93,7 @@ def last_name(value: Node) -> Node:
 
 def unmarked_calls(file: SourceFile) -> tuple[tuple[int, int], ...]:
     """Return the ranges of called chains of names for which the grammar has no call, in text order."""
-    read = language_symbols(file.language).unmarked_calls
+    read = LanguageSymbols.of(file.language).unmarked_calls
     return () if read is None else file.derived(read)
 
 

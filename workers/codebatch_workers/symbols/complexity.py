@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from tree_sitter import Node
 
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 
 _FUNCTION, _NEST, _BRANCH, _SWITCH, _ELIF, _ELSE, _DECISION, _LOGICAL, _PARAMETER, _ASIDE = range(10)
 _CODE_BY_CAPTURE = {
@@ -68,7 +68,7 @@ def function_metrics(
     The complexity of the code outside functions is its number of decisions. C has no nested functions. If the tree
     contains one, it is an `if` after a macro, and does not count as a function.
     """
-    rules = language_symbols(language)
+    rules = LanguageSymbols.of(language)
     are_nested, placeholder = rules.has_nested_functions, rules.parameters.placeholder
     outside = FunctionMetrics(0, len(utf8), 0)
     functions: list[FunctionMetrics] = []

@@ -14,7 +14,7 @@ from codebatch_workers.symbols.file_exports import FileExports
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.imported_names import ImportsReader
 from codebatch_workers.symbols.macros import MacroRules
-from codebatch_workers.syntax.language.parts import LanguagePart, language_part
+from codebatch_workers.syntax.language.parts import LanguagePart
 from codebatch_workers.syntax.source import SourceFile
 
 UsedNamesReader = Callable[[SourceFile, FileOutline], "Names | None"]
@@ -154,8 +154,3 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     outer_callees: frozenset[str] = frozenset()
     unmarked_calls: UnmarkedCallsReader | None = None
     used_names: UsedNamesReader | None = None
-
-
-def language_symbols(language: str) -> LanguageSymbols:
-    """Return the facts about the definitions of a language."""
-    return language_part(language, LanguageSymbols)

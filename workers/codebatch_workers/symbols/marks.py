@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from codebatch_workers.symbols.language_symbols import MarkRules, language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules
 from codebatch_workers.syntax.source import SourceFile
 
 _LISTS_OF_MARKS = frozenset({"attribute_group", "attribute_item", "attribute_list", "modifiers"})
@@ -23,7 +23,7 @@ _MARK_NAME = re.compile(rb"(?:__attribute__|[@#\[(\s])*(?:\w+:(?!:))?([A-Za-z_][
 
 def find_marks(file: SourceFile, offset: int) -> Iterator[str]:
     """Yield the marks of the definition whose name begins at an offset."""
-    rules = language_symbols(file.language).marks
+    rules = LanguageSymbols.of(file.language).marks
     node = None if file.tree is None else file.tree.root_node.named_descendant_for_byte_range(offset, offset + 1)
     while node is not None and node.parent is not None and not _CONTAINER.search(node.type):
         parent = node.parent

@@ -44,7 +44,7 @@ from tree_sitter import Node
 
 from codebatch.model.record import Symbol, SymbolType
 from codebatch_workers.symbols.file_outline import FileOutline
-from codebatch_workers.symbols.language_symbols import OTHER_DECLARATION, language_symbols
+from codebatch_workers.symbols.language_symbols import OTHER_DECLARATION, LanguageSymbols
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
 from codebatch_workers.symbols.parameters_and_visibility import (
     AccessSections,
@@ -141,7 +141,7 @@ class ScopeDefinitions:
         self.utf8 = file.utf8
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
-        self.rules = language_symbols(self.language)
+        self.rules = LanguageSymbols.of(self.language)
         assert file.syntax.declared_names is not None
         self.names_of = file.syntax.declared_names
         # Most grammars accept reserved words as names, although a reserved word never is a name.

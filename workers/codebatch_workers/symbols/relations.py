@@ -12,7 +12,7 @@ from tree_sitter import Node
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.callees import called_values, last_name, unmarked_calls
 from codebatch_workers.symbols.imported_names import ImportedName
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.load_time import is_deferred_import, is_type_only_import
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, strip_generics
@@ -45,7 +45,7 @@ class FileRelations:
         self.file = file
         self.utf8 = file.utf8
         self.language = file.language
-        self._rules = language_symbols(file.language)
+        self._rules = LanguageSymbols.of(file.language)
         self.captures = file.captures
         self._starts = starts
         self._scopes = scopes

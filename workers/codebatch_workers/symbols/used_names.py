@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from codebatch.model.record import Names, Symbol
 from codebatch_workers.symbols.file_outline import FileOutline
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
 
@@ -26,7 +26,7 @@ _FIRST_NAME = re.compile(rb"[\w\x80-\xff]+")
 
 def used_names(file: SourceFile, outline: FileOutline) -> Names | None:
     """Return the record with the names that a file uses without an import, or None if there are none."""
-    reader = None if file.tree is None else language_symbols(file.language).used_names
+    reader = None if file.tree is None else LanguageSymbols.of(file.language).used_names
     return None if reader is None else reader(file, outline)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node, Tree
 
-from codebatch_workers.syntax.language_gaps import language_gaps
+from codebatch_workers.syntax.language_gaps import LanguageGaps
 
 # Tree-sitter counts depth in 16 bits when it runs a query. Beyond this depth, queries take quadratic time. Code written
 # by hand is never so deep.
@@ -25,7 +25,7 @@ def iter_broken_nodes(root: Node, language: str) -> Iterator[Node]:
 
     Only nodes that contain errors are visited. This takes a tenth of the time of a query.
     """
-    gaps = language_gaps(language)
+    gaps = LanguageGaps.of(language)
     is_false_missing, macro_tokens = gaps.is_false_missing, gaps.macro_tokens
     pending = [(root, 0, False)]
     while pending:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -126,7 +126,7 @@ def _comment_pattern(language: str) -> re.Pattern[bytes] | None:
 
     Return None if the comments of the language are unknown.
     """
-    syntax = language_syntax(language)
+    syntax = LanguageSyntax.of(language)
     marks = syntax.comments or [
         mark for mark, others in _LANGUAGES_WITHOUT_GRAMMAR.items() if language in others.split()
     ]

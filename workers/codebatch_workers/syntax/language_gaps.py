@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.parts import LanguagePart, language_part
+from codebatch_workers.syntax.language.parts import LanguagePart
 
 
 class Replacement(NamedTuple):
@@ -44,8 +44,3 @@ class LanguageGaps(LanguagePart, frozen=True, kw_only=True):
     macro_nodes: frozenset[str] = frozenset()
     macro_tokens: re.Pattern[bytes] | None = None
     has_expected_errors: Callable[[bytes, bytes, Node], bool] | None = None
-
-
-def language_gaps(language: str) -> LanguageGaps:
-    """Return the gaps in the grammar of a language."""
-    return language_part(language, LanguageGaps)

@@ -8,7 +8,7 @@ from pathlib import Path
 import tree_sitter
 
 from codebatch_workers.syntax.language.languages import family_of, load_grammar
-from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 _FAMILIES_DIRECTORY = Path(__file__).parents[1] / "languages"
 
@@ -16,13 +16,13 @@ _FAMILIES_DIRECTORY = Path(__file__).parents[1] / "languages"
 @cache
 def captures_query(language: str) -> tree_sitter.Query:
     """Return the query with the captures that all tasks share (symbols/outline.py)."""
-    return _join_queries(language, [f"{name}.scm" for name in language_syntax(language).queries])
+    return _join_queries(language, [f"{name}.scm" for name in LanguageSyntax.of(language).queries])
 
 
 @cache
 def bindings_query(language: str) -> tree_sitter.Query:
     """Return the query for the names that a file binds (bindings.py). The language must have one."""
-    return _join_queries(language, [f"{name}.locals.scm" for name in language_syntax(language).binding_queries])
+    return _join_queries(language, [f"{name}.locals.scm" for name in LanguageSyntax.of(language).binding_queries])
 
 
 def _join_queries(language: str, files: list[str]) -> tree_sitter.Query:

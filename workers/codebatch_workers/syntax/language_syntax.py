@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from codebatch_workers.syntax.language.parts import LanguagePart, language_part
+from codebatch_workers.syntax.language.parts import LanguagePart
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -131,8 +131,3 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     requires_utf8: bool = False
     declared_encoding: re.Pattern[bytes] | None = None
     has_right_to_left_text: bool = False
-
-
-def language_syntax(language: str) -> LanguageSyntax:
-    """Return the syntax of a language."""
-    return language_part(language, LanguageSyntax)

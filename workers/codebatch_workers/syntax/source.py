@@ -37,9 +37,9 @@ from codebatch_workers.syntax.language.encodings import DecodedText, decode_cont
 from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, detect_language, has_grammar, load_grammar
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import NOTEBOOK_LANGUAGE, Notebook, read_notebook
-from codebatch_workers.syntax.language_gaps import language_gaps
+from codebatch_workers.syntax.language_gaps import LanguageGaps
 from codebatch_workers.syntax.language_queries import captures_query
-from codebatch_workers.syntax.language_syntax import LanguageSyntax, language_syntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
 # Larger notebooks are not read. The limit is higher than for other files, because notebooks contain images.
@@ -105,7 +105,7 @@ class SourceFile:
     @_cached_attribute
     def syntax(self) -> LanguageSyntax:
         """The syntax of the language."""
-        return language_syntax(self.language)
+        return LanguageSyntax.of(self.language)
 
     @_cached_attribute
     def notebook(self) -> Notebook | None:
@@ -316,7 +316,7 @@ class SourceFile:
             replaced = repair(utf8, tree)
             return tree if replaced == utf8 else reparse(parser, tree, utf8, replaced)
         # The gaps are loaded only here, because most trees have no error.
-        if tree.root_node.has_error and language_gaps(self.language).finders:
+        if tree.root_node.has_error and LanguageGaps.of(self.language).finders:
             tree, utf8 = tree_without_gaps(utf8, self.language, tree, parser)
         self.__dict__["_tree_text"] = utf8
         return tree

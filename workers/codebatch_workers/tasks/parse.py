@@ -33,7 +33,7 @@ from codebatch_workers.syntax.json_dialects import is_trailing_comma
 from codebatch_workers.syntax.json_readers import has_strict_reader, has_tolerant_reader
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PATTERNS
 from codebatch_workers.syntax.language.python_2 import is_python_2
-from codebatch_workers.syntax.language_gaps import language_gaps
+from codebatch_workers.syntax.language_gaps import LanguageGaps
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.syntax.templates import is_template
@@ -153,7 +153,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
 
     They are the outermost errors in the tree, at most one for each broken place.
     """
-    has_expected_errors = language_gaps(file.language).has_expected_errors
+    has_expected_errors = LanguageGaps.of(file.language).has_expected_errors
     if has_expected_errors and file.tree and has_expected_errors(file.path, file.utf8, file.tree.root_node):
         return "partial", []
     if is_template(file):

@@ -13,7 +13,7 @@ from codebatch.model.analysis.uses import Certainty, Definition
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.symbols.file_outline import FileOutline
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.local_names import LocalNames
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
@@ -68,7 +68,7 @@ class SourceFacts:
     @cached_property
     def separator(self) -> str:
         """The text between the components of qualified names in symbol records."""
-        return language_symbols(self.language).scope_separator
+        return LanguageSymbols.of(self.language).scope_separator
 
     @cached_property
     def imports(self) -> Sequence[LocalImport]:
@@ -185,7 +185,7 @@ class SourceFacts:
     @cached_property
     def exports(self) -> Sequence[ModuleExport]:
         """The names that a module exports, in languages with exports."""
-        read_exports = language_symbols(self.language).exports
+        read_exports = LanguageSymbols.of(self.language).exports
         return () if read_exports is None else read_exports(self.file).exports
 
     @cached_property

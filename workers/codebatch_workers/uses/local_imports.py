@@ -8,7 +8,7 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch_workers.symbols.imported_names import ImportedName, ImportsReader
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -37,7 +37,7 @@ def local_imports(file: SourceFile, bind: ImportBinder | None = None) -> Sequenc
 
     `bind` returns the name that an import with a target binds, or None if the common rules apply.
     """
-    rules = language_symbols(file.language)
+    rules = LanguageSymbols.of(file.language)
     if rules.exports is not None:
         return tuple(
             LocalImport(imported.local, imported.module, imported.member, imported.line, imported.start)

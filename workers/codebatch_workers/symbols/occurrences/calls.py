@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from codebatch_workers.symbols.language_symbols import language_symbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.syntax.source import SourceFile
 
 _CALL_START = re.compile(rb"[ \t]*\(")
@@ -39,7 +39,7 @@ def call_references(
     `spans` are the occurrences of the name in the text. `calls` are line, target and source of each recorded call of
     the name. The file must not define the name.
     """
-    if not language_symbols(file.language).has_imports_without_calls or len(spans) != len(calls):
+    if not LanguageSymbols.of(file.language).has_imports_without_calls or len(spans) != len(calls):
         return None
     if _SPLIT_NAME.search(file.utf8):
         return None

@@ -15,7 +15,7 @@ from tree_sitter import Node
 from codebatch.model.task import JsonValue
 from codebatch.model.text.words import searched_word
 from codebatch_workers.symbols.callees import called_name_ends, unmarked_calls
-from codebatch_workers.symbols.language_symbols import InnerNameRule, language_symbols
+from codebatch_workers.symbols.language_symbols import InnerNameRule, LanguageSymbols
 from codebatch_workers.symbols.occurrences.calls import NameReference, call_references
 from codebatch_workers.symbols.occurrences.named_strings import is_key, is_named_by_string
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
@@ -83,7 +83,7 @@ def _name_spans(file: SourceFile, name: str) -> list[tuple[int, int]]:
     In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer
     words. Such a file need not be parsed.
     """
-    if file.syntax.declared_names is None and not language_symbols(file.language).has_only_strings:
+    if file.syntax.declared_names is None and not LanguageSymbols.of(file.language).has_only_strings:
         return []
     utf8, word = file.utf8, searched_word(name).encode("utf-8")
     is_setter = searched_word(name) != name
@@ -107,7 +107,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
     assert file.tree is not None, "who asks knows that it is parsed"
     root = file.tree.root_node
     places = [(span, node) for span in spans if (node := root.descendant_for_byte_range(*span)) is not None]
-    rules = language_symbols(file.language)
+    rules = LanguageSymbols.of(file.language)
     if rules.has_only_strings:
         for (start, end), node in places:
             if is_named_by_string(node, file.utf8, start, end) and not is_key(node):
@@ -156,7 +156,7 @@ def _called_name_ends(file: SourceFile) -> set[int]:
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
     """Map the range of each name in a macro body to whether the body calls this name."""
-    rules = language_symbols(file.language).macros
+    rules = LanguageSymbols.of(file.language).macros
     if rules is None:
         return {}
     return {

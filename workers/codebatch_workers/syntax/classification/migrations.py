@@ -7,7 +7,7 @@ migration in SQL is recognized by its path.
 
 from __future__ import annotations
 
-from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 
 def is_migration(path: bytes, utf8: bytes, language: str) -> bool:
@@ -16,5 +16,5 @@ def is_migration(path: bytes, utf8: bytes, language: str) -> bool:
         framework.needle in utf8
         and (framework.path is None or framework.path.search(path) is not None)
         and all(statement.search(utf8) for statement in framework.statements)
-        for framework in language_syntax(language).migrations
+        for framework in LanguageSyntax.of(language).migrations
     )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from codebatch_workers.syntax.classification.web_libraries import is_copied_library
-from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 _EXAMINED_BYTES_MAX = 2048
 _GENERATED_COMMENT = re.compile(
@@ -116,7 +116,7 @@ def is_vendored(path: bytes, utf8: bytes, language: str) -> bool:
     return (
         _classify_directory(directory)[1]
         or _VENDORED_NAME.fullmatch(name) is not None
-        or (language_syntax(language).is_for_browsers and is_copied_library(path, utf8))
+        or (LanguageSyntax.of(language).is_for_browsers and is_copied_library(path, utf8))
     )
 
 

@@ -24,8 +24,8 @@ from tree_sitter import Parser, Tree
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken_nodes
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
-from codebatch_workers.syntax.language_gaps import GapFinder, Replacement, language_gaps
-from codebatch_workers.syntax.language_syntax import language_syntax
+from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps, Replacement
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 # The maximum number of bytes that are parsed again for one file. Each try parses the whole file. For a larger file,
 # there is one try.
@@ -45,7 +45,7 @@ def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) ->
     """
     errors = _count_errors(tree, language)
     tries = max(1, _REPAIRED_BYTES_MAX // max(1, len(utf8)))
-    if language_syntax(language).is_approximate:
+    if LanguageSyntax.of(language).is_approximate:
         tries = min(tries, _APPROXIMATE_ATTEMPTS_MAX)
     for _ in range(_REPAIR_ROUNDS_MAX):
         fewest, best_text, best_tree = errors, utf8, tree
@@ -75,9 +75,9 @@ def _iter_choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[R
     pieces = _MergedSpans(
         _offsets_of_near_lines(utf8, start - _BYTES_AROUND_ERROR, end + _BYTES_AROUND_ERROR) for start, end in near
     )
-    is_approximate = language_syntax(language).is_approximate
+    is_approximate = LanguageSyntax.of(language).is_approximate
     yield from _iter_distinct(
-        _gap_choices(utf8, language_gaps(language).finders, near, pieces, is_approximate=is_approximate)
+        _gap_choices(utf8, LanguageGaps.of(language).finders, near, pieces, is_approximate=is_approximate)
     )
 
 

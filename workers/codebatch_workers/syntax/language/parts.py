@@ -19,6 +19,8 @@ from codebatch_workers.syntax.language.languages import family_of
 
 _FAMILIES_PACKAGE = "codebatch_workers.languages"
 
+PartT = TypeVar("PartT", bound="LanguagePart")
+
 
 class LanguagePart(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the parts. The default of each field is what most languages have, or "not supported".
@@ -29,13 +31,10 @@ class LanguagePart(msgspec.Struct, frozen=True, kw_only=True):
 
     MODULE: ClassVar[str]
 
-
-PartT = TypeVar("PartT", bound=LanguagePart)
-
-
-def language_part(language: str, kind: type[PartT]) -> PartT:
-    """Return a part of a language. If its family does not define the part, all fields have their defaults."""
-    return cast("PartT", _find_part(language, kind))
+    @classmethod
+    def of(cls: type[PartT], language: str) -> PartT:
+        """Return the part of a language. If its family does not define the part, all fields have their defaults."""
+        return cast("PartT", _find_part(language, cls))
 
 
 @cache

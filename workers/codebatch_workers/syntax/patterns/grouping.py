@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from codebatch_workers.syntax.patterns.edits import Edit, Part, Span, length_of, new_spans, root_of
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 from codebatch_workers.syntax.patterns.operands import is_operation, needs_parentheses, needs_parentheses_at_start
 from codebatch_workers.syntax.source import SourceFile
 
@@ -58,7 +58,7 @@ def group_captures(file: SourceFile, plain: SourceFile, edits: Sequence[Edit]) -
     This is copied code that is not a node of the new tree, and code that becomes an operand (operands.py). `plain` is
     the file after the edits.
     """
-    has_parentheses = language_patterns(file.language).has_parentheses
+    has_parentheses = LanguagePatterns.of(file.language).has_parentheses
     root = root_of(plain)
     grouped: list[Edit | None] = []
     for edit, (start, last) in zip(edits, new_spans(edits), strict=True):
@@ -101,7 +101,7 @@ def is_read_alike(file: SourceFile, old: Span, changed: SourceFile, new: Span) -
     tokens, others = (_tokens_in(each, *span) for each, span in ((file, old), (changed, new)))
     if len(others) == 1 and others[0].is_text and others[0].start <= 0 and others[0].end >= new[1] - new[0]:
         return True
-    if language_patterns(file.language).has_words:
+    if LanguagePatterns.of(file.language).has_words:
         return [token[:2] for token in tokens] == [token[:2] for token in others]
     return tokens == others
 

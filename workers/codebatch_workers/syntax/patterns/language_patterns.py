@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.parts import LanguagePart, language_part
+from codebatch_workers.syntax.language.parts import LanguagePart
 
 NO_CONTEXT = ("", "")
 
@@ -103,8 +103,3 @@ class LanguagePatterns(LanguagePart, frozen=True, kw_only=True):
     grouped_operands: frozenset[str] = frozenset()
     statement_start: StatementStart | None = None
     literal: CodeLiteral | None = None
-
-
-def language_patterns(language: str) -> LanguagePatterns:
-    """Return the facts about patterns and rewrites of a language."""
-    return language_part(language, LanguagePatterns)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from tree_sitter import Node
 
 from codebatch_workers.syntax.patterns.edits import Span, root_of
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 from codebatch_workers.syntax.source import SourceFile
 
 _BRACKETS = re.compile(rb"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}")
@@ -19,7 +19,7 @@ _BRACKETS = re.compile(rb"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}")
 
 def literal_reason(file: SourceFile, span: Span, code: bytes) -> str | None:
     """Return why a string around a range of a file does not allow code there, or None."""
-    literal = language_patterns(file.language).literal
+    literal = LanguagePatterns.of(file.language).literal
     node: Node | None = None if literal is None else root_of(file).descendant_for_byte_range(*span)
     if literal is None or node is None:
         return None

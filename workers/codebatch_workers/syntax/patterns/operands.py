@@ -12,8 +12,8 @@ from collections.abc import Set
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language_syntax import language_syntax
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 
 _VALUES = r"arrow_function|assign|closure|lambda|yield"
 _OPERATORS = (
@@ -40,8 +40,8 @@ def is_operation(node: Node) -> bool:
 
 def needs_parentheses(node: Node, language: str) -> bool:
     """Return whether an expression, a node of the new tree, needs parentheses because of the node around it."""
-    parent, patterns = node.parent, language_patterns(language)
-    if parent is None or language_syntax(language).has_exact_parser:
+    parent, patterns = node.parent, LanguagePatterns.of(language)
+    if parent is None or LanguageSyntax.of(language).has_exact_parser:
         return False
     is_postfix = _POSTFIX.search(parent.type) is not None
     is_operand = is_postfix or _OPERATOR.match(parent.type) is not None
@@ -72,7 +72,7 @@ def needs_parentheses_at_start(old: Node, code: bytes, language: str) -> bool:
 
     `code` replaces `old`, a node of the old tree.
     """
-    start = language_patterns(language).statement_start
+    start = LanguagePatterns.of(language).statement_start
     if start is None or not start.code.match(code):
         return False
     node: Node | None = old.parent

@@ -17,7 +17,7 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.patterns.edits import CodeKind, Edit, length_of, root_of
 from codebatch_workers.syntax.patterns.grouping import BARE_LISTS
-from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns, language_patterns
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 from codebatch_workers.syntax.source import SourceFile
 
 AROUND = "other code would be read differently"
@@ -78,7 +78,7 @@ def is_statement(node_type: str, patterns: LanguagePatterns) -> bool:
 def place_reason(file: SourceFile, edit: Edit) -> str | None:
     """Return why code of the kind of an edit can never be in its place, or None if this is not known."""
     node = root_of(file).descendant_for_byte_range(edit.start, edit.end)
-    patterns = language_patterns(file.language)
+    patterns = LanguagePatterns.of(file.language)
     is_whole_statement = False
     while edit.kind in ("statement", "statements") and node is not None and node.parent is not None:
         if node.parent.type in patterns.blocks:
@@ -109,7 +109,7 @@ class _Child(NamedTuple):
 
 class _Comparison:
     def __init__(self, file: SourceFile, changed: SourceFile, edits: Sequence[Edit]) -> None:
-        self._patterns = language_patterns(file.language)
+        self._patterns = LanguagePatterns.of(file.language)
         self._text = file.utf8
         self._changed = changed
         self._edits = edits

@@ -19,8 +19,8 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.comments import comment_spans
 from codebatch_workers.syntax.language.languages import load_grammar
-from codebatch_workers.syntax.language_syntax import language_syntax
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.language_syntax import LanguageSyntax
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 
 PATTERN_BYTES_MAX = 10_000
 METAVARIABLES_MAX = 50
@@ -74,7 +74,7 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     """Return the root node of a pattern. The language's grammar must be installed. Raises PatternError."""
     text = pattern.strip()
     _check_pattern(text, language)
-    if language_syntax(language).has_macros and text.endswith("};"):
+    if LanguageSyntax.of(language).has_macros and text.endswith("};"):
         # In C, the semicolon after `struct S {}` is not part of the node. Other declarations do not need a semicolon,
         # either.
         text = text[:-1]
@@ -124,7 +124,7 @@ def literal_lines(code: str, language: str) -> frozenset[int]:
     parser = load_grammar(language).parser
     contexts = [
         (len(prefix), parser.parse(prefix.encode() + text + suffix.encode() + b"\n").root_node)
-        for prefix, suffix in language_patterns(language).contexts
+        for prefix, suffix in LanguagePatterns.of(language).contexts
     ]
     start, root = min(contexts, key=lambda context: _count_errors(context[1]))
     breaks = [offset for offset, character in enumerate(text) if character == ord("\n")]
@@ -146,7 +146,7 @@ def _pattern_reader(text: str, language: str) -> tuple[_PatternReader, Sequence[
     holes = [(match[1], match.start(), match.end()) for match in METAVARIABLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
-    return _PatternReader(text, holes, language), language_patterns(language).contexts
+    return _PatternReader(text, holes, language), LanguagePatterns.of(language).contexts
 
 
 class _ParsedPattern(NamedTuple):
@@ -172,7 +172,7 @@ class _PatternReader:
         self._text = text
         self._holes = holes
         self._parser = load_grammar(language).parser
-        patterns = language_patterns(language)
+        patterns = LanguagePatterns.of(language)
         self._stand_ins = patterns.stand_ins
         self._first_stand_in_for_many = patterns.stand_in_for_many or self._stand_ins[0]
         names = list(dict.fromkeys(written for written, _, _ in holes))
@@ -299,7 +299,7 @@ def _check_pattern(text: str, language: str) -> None:
         )
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise PatternError("the pattern is not valid UTF-8", hint="write the pattern in UTF-8")
-    if language_syntax(language).is_prose:
+    if LanguageSyntax.of(language).is_prose:
         raise PatternError(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from codebatch_workers.syntax.patterns.edits import CodeKind, Edit, Part, Span, original_offset, root_of, text_of
 from codebatch_workers.syntax.patterns.finders import PatternError, SyntaxFinder, SyntaxMatch, pattern_finder
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 from codebatch_workers.syntax.patterns.lost_tokens import PatternTokens, count_tokens, find_lost_token, last_comment
 from codebatch_workers.syntax.patterns.places import is_statement
 from codebatch_workers.syntax.patterns.reading import METAVARIABLE, literal_lines, read_pattern, read_shape
@@ -96,7 +96,7 @@ def compile_rewrite(pattern: str, rewrite: str, language: str) -> RewriteRule:
 
 def _kind_of(code: str, language: str) -> CodeKind:
     """Return the kind of new code."""
-    shape, patterns = read_shape(code, language), language_patterns(language)
+    shape, patterns = read_shape(code, language), LanguagePatterns.of(language)
     if not shape.node_type:
         return "unknown" if shape.has_errors else "statements"
     if shape.is_list and shape.node_type in patterns.blocks:

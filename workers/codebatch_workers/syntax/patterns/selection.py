@@ -20,7 +20,7 @@ from codebatch_workers.syntax.patterns.grouping import (
     is_one_expression,
     is_read_alike,
 )
-from codebatch_workers.syntax.patterns.language_patterns import language_patterns
+from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 from codebatch_workers.syntax.patterns.literals import ends_in_heredoc, literal_reason
 from codebatch_workers.syntax.patterns.places import AROUND, NOT_ONE, Misplaced, find_misplaced, place_reason
 from codebatch_workers.syntax.source import SourceFile
@@ -69,7 +69,7 @@ class _Selector:
     def __init__(self, file: SourceFile, find_errors: ErrorFinder | None) -> None:
         self._file = file
         self._find_errors = find_errors
-        self._has_parentheses = language_patterns(file.language).has_parentheses
+        self._has_parentheses = LanguagePatterns.of(file.language).has_parentheses
         self._trials_left = min(TRIALS_MAX, max(_TRIALS_MIN, _TRIAL_BYTES_MAX // (len(file.utf8) + 1)))
         self._has_tried = False
         self._good = _GoodTrial((), (), file)
