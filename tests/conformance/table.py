@@ -40,7 +40,7 @@ _PATHS = {
 _LINTED = frozenset({"javascript", "python", "tsx", "typescript"})
 _NAMES_RULES = frozenset({"F401", "F811", "F821", "F822", "F823", "F841", "unused-import", "unused-variable"})
 _TABLE_LENGTH_MAX = 1 << 20
-_WIDTH = 118
+WIDTH = 130
 
 
 class Construct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,10 +93,10 @@ def described_table() -> str:
             for construct in language.construct
             if construct.gap
         ]
-    lines = textwrap.wrap(f"Number of constructs (and newest version): {', '.join(parts)}.", _WIDTH)
+    lines = textwrap.wrap(f"Number of constructs (and newest version): {', '.join(parts)}.", WIDTH)
     for gap in gaps:
         lines += ["", "These constructs are not analysed correctly:", ""] if gap is gaps[0] else []
-        lines += textwrap.wrap(f"- {gap}", _WIDTH, subsequent_indent="  ")
+        lines += textwrap.wrap(f"- {gap}", WIDTH, subsequent_indent="  ")
     return "\n".join(lines)
 
 
