@@ -45,6 +45,7 @@ NAMES = [
     ("longer string", {"a.py": "def log_it(): pass\nx = 'call log_it now'\n"}, []),
     ("decorator", {"a.py": "@app.route('/')\ndef log_it(): pass\n"}, ["implicit"]),
     ("decorator that describes", {"a.py": "@functools.lru_cache(1)\ndef log_it(): pass\n"}, []),
+    ("decorator named like a description elsewhere", {"a.py": "@shop.target\ndef log_it(): pass\n"}, ["implicit"]),
     ("decorator of the next function", {"a.py": "def log_it(): pass\n@app.route('/')\ndef f(): pass\n"}, []),
     ("annotation", {"A.java": 'class A { @GetMapping("/") public void log_it() {} }'}, ["implicit"]),
     ("annotation that describes", {"A.java": "class A { @Deprecated void log_it() {} }"}, []),
