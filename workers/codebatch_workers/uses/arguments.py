@@ -24,7 +24,7 @@ _OPEN_ARGUMENTS = (
 )  # fmt: skip
 _REPEATED_PARAMETERS = ("hash_splat", "keyword_parameter", "repeated", "rest", "splat", "spread", "variadic")
 _REPEATED = re.compile(rb"\.\.\.|\b(?:params|vararg)\b")
-_UNCOUNTED = re.compile(rb"void\Z|&|self\b|this\s*:|.*\bthis\Z", re.DOTALL)
+_UNCOUNTED = re.compile(rb"void\Z|&(?![^:]*:)|(?:&\s*)?(?:'\w+\s+)?(?:mut\s+)?self\b|this\s*:|.*\bthis\Z", re.DOTALL)
 _VALUE_OWNERS = frozenset({"argument", "value_argument"})
 _LITERALS = {
     "text": re.compile(r"(?:\w+_)?string(?:_literal)?\Z"),
