@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.errors import InvalidInput
 from tests.uses.small_batches import batch_of
 
 _PHP = "<?php\nfunction getThing() {}\nclass Shop { function open() {} static function make() {} }\n"
@@ -36,6 +37,18 @@ def test_calls_in_any_spelling_are_found(
         assert bool(batch.callers(name).result) == bool(targets)
         found = [row["name"] for row in batch.references(name, role=("call", "reference")).result]
         assert found == written
+
+
+def test_definitions_are_found_by_any_spelling(tmp_path: Path) -> None:
+    files = {"a.php": _PHP + "const LIMIT = 1;\nfunction f(Shop $s) { getThing(); $s->open(); new Shop(); }\n"}
+    with batch_of(tmp_path, files) as batch:
+        for name in ("GETTHING", "shop.OPEN", "SHOP"):
+            assert len(batch.definitions(name).result) == 1
+            assert len(batch.callers(name).result) == 1
+        roles = [row["role"] for row in batch.references("shop").result]
+        assert roles == ["definition", "reference", "call"]
+        with pytest.raises(InvalidInput, match="'limit'"):
+            batch.definitions("limit")
 
 
 def test_another_spelling_in_a_broken_file_is_a_doubt(tmp_path: Path) -> None:

@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.errors import InvalidInput
+from codebatch.index.words import has_lower_words
 from codebatch.model.task import JsonValue
 from codebatch.operations.queries import records
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.partial_files import note_partial_file
 from codebatch.operations.queries.records import FileRecords
+from codebatch.query.answers.spellings import Spellings
 from codebatch.query.fields import JsonRecord
-from codebatch.query.filters.filters import RecordFilter, last_name
+from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
 
 if TYPE_CHECKING:
     from codebatch.query.completeness import Completeness
+
+
+# Variables, constants and fields are compared with case.
+_NAMED_WITHOUT_CASE = "symbol_type not in ('constant', 'enum_member', 'field', 'import', 'variable')"
 
 
 def find_definitions_only(question: BatchQuery, name: str) -> tuple[list[JsonRecord], Completeness]:
@@ -28,7 +34,20 @@ def find_definitions_only(question: BatchQuery, name: str) -> tuple[list[JsonRec
     matches = [
         record for record in answer.result if record["name"] == name or ends_with_name(record["qualified"], name)
     ]
-    return matches, answer.completeness
+    return matches or _find_other_spellings(question, name), answer.completeness
+
+
+def _find_other_spellings(question: BatchQuery, name: str) -> list[JsonRecord]:
+    """Return the symbols with another spelling of a name, in languages that compare names without case."""
+    spellings = Spellings(question.records).of_undefined(last_name_component(name))
+    if not spellings:
+        return []
+    record_filter = RecordFilter(kinds=("symbol",), names=spellings, where=_NAMED_WITHOUT_CASE)
+    return [
+        record
+        for record in records.search_records(question, record_filter).result
+        if has_lower_words(path_bytes(record)) and ends_with_name(str(record["qualified"]).lower(), name.lower())
+    ]
 
 
 def read_outline(question: BatchQuery, path: str) -> Answer[FileRecords]:

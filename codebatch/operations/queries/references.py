@@ -98,6 +98,8 @@ def find_references(
 def _other_spellings(records: BatchRecords, name: str, rows: Sequence[JsonRecord]) -> tuple[str, ...]:
     """Return the other spellings of a name, by the languages of the files that define it."""
     defining = {path_bytes(row) for row in rows if row["role"] == "definition"}
+    if not defining:
+        return Spellings(records).of_undefined(name)
     items = records.find_items(sorted(defining)).values() if "parse" in records.task_names else ()
     found = [record for item in items for record in records.item_records("parse", item) or ()]
     return Spellings(records).others(name, {str(record["lang"]) for record in found if record["kind"] == "file"})

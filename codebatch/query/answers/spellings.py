@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from codebatch.errors import ObjectMissing
@@ -26,6 +26,14 @@ class Spellings:
         indexed = {entry.path: entry for _, entry in self._records.items_with_name(name.lower())}
         searched = [entry for path, entry in indexed.items() if path in self._paths_without_case]
         searched += [entry for entry in self._unindexed if entry.path not in indexed]
+        return self._find(name, searched)
+
+    def of_undefined(self, name: str) -> tuple[str, ...]:
+        """Like `others`, for a name without a definition, in the files whose names show their language."""
+        entries = [entry for _, entry in self._records.items_with_name(name.lower())]
+        return self._find(name, [entry for entry in entries if has_lower_words(entry.path)])
+
+    def _find(self, name: str, searched: Iterable[Entry]) -> tuple[str, ...]:
         spelled = re.compile(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(name.encode()), re.IGNORECASE)
         found = set[bytes]()
         for entry in searched:
