@@ -348,6 +348,11 @@ def _toml(value: object) -> str:
     return str(value).lower()
 
 
+def test_root_with_nul_is_no_directory(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="which is not a directory"):
+        read(tmp_path, 'root = "\\u0000"\ntasks.a.run = "x"\n')
+
+
 @pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(DOCUMENTS)

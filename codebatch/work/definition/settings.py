@@ -161,7 +161,9 @@ def merge_batch_settings(
     pools = {name: size for table in reversed(tables) for name, size in pool_sizes(table.pools).items()}
     # A file without settings has no root of its own. The root is then the current directory.
     homes = [file.path.parent if file.document is not None else cwd for file in files]
-    roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
+    # No path contains NUL. With another character in its place, the root is not a directory either.
+    paths = [table.root.replace("\0", "\ufffd") for table in tables]
+    roots = [Path(os.path.realpath(home / path)) for home, path in zip(homes, paths, strict=True)]
     if not roots[0].is_dir():
         place = files[0].table_location().key_location(files[0].settings, "root")
         problems.add(f"{place} sets `root` to {first.root!r}, which is not a directory")
