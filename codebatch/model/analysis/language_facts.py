@@ -14,7 +14,8 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     - `mentions`: how a text names other files. In code, only string literals count (`quoted`). In data and commands,
       plain values count too (`plain`). In prose and lists of patterns, nothing counts (`none`).
-    - `has_hash_comments`: `#` begins a comment. Otherwise, `//`, `/*` and `<!--` do.
+    - `has_hash_comments`: lines that begin with `#` are comments. In other languages, those with `//`, `/*` or `<!--`
+      are taken for comments.
     - `is_markup`: trees show no uses of names in attributes and embedded code.
     - `has_all_links`: imports are resolved. Uses without an import are resolved too, or do not exist.
     - `has_implicit_imports`: a file can use names of other files without an import.

@@ -190,7 +190,7 @@ def unknown_name_error(question: BatchQuery, search: NameSearch) -> InvalidInput
     elif "file" in search.noun:
         return unknown_path_error(question.records, search.name, f"no {search.noun}")
     else:
-        hint = "names are compared with case; list definitions with: codebatch query symbols --name 'Prefix*'"
+        hint = "only PHP and SQL ignore case; list definitions with: codebatch query symbols --name 'Prefix*'"
     return InvalidInput(f"the batch has no {search.noun} {search.name!r}", hint=hint)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
 from tree_sitter import Node
 
 from codebatch_workers.syntax.language_syntax import LanguageSyntax, MigrationFramework, TemplateMarks, UnseenError
@@ -48,25 +49,19 @@ def _overruns_yaml_scanner(utf8: bytes) -> bool:
     return _DEEP_LINE.search(b"\n" + utf8) is not None
 
 
+_JSON = LanguageSyntax(
+    has_right_to_left_text=True,
+    is_data=True,
+    queries=("json",),
+    comments=("//",),
+    json_dialect="strict",
+    unseen_errors=_find_control_characters,
+    template_marks=_JSON_MARKS,
+)
 SYNTAX = {
     "hcl": LanguageSyntax(is_data=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
-    "json": LanguageSyntax(
-        has_right_to_left_text=True,
-        is_data=True,
-        queries=("json",),
-        comments=("//",),
-        json_dialect="strict",
-        unseen_errors=_find_control_characters,
-        template_marks=_JSON_MARKS,
-    ),
-    "jsonc": LanguageSyntax(
-        is_data=True,
-        queries=("json",),
-        comments=("//",),
-        json_dialect="tolerant",
-        unseen_errors=_find_control_characters,
-        template_marks=_JSON_MARKS,
-    ),
+    "json": _JSON,
+    "jsonc": msgspec.structs.replace(_JSON, json_dialect="tolerant", has_right_to_left_text=False),
     "sql": LanguageSyntax(
         is_approximate=True,
         queries=("sql",),
