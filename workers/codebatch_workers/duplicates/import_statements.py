@@ -24,8 +24,6 @@ _CONTAINER_NODES = frozenset(
         *("statement_block", "declaration_list", "compound_statement", "colon_block"),
     )
 )
-_IMPORTERS = (b"require", b"import")
-_SOURCE_COMMANDS = (b"source", b".")
 # A call that imports, or that a compiler writes around one: `__importStar(require("a"))`.
 _IMPORTING_CALL = re.compile(
     rb"\b(?:require\w*|import|autoload|x?pcall|_*(?:import|interop)\w*|File\.\w+|dirname)\s*\("
@@ -53,14 +51,9 @@ def _iter_statements(file: SourceFile) -> Iterator[Node]:
             yield from _iter_calling_statements((node,), utf8)
         elif not _is_in_function(node):
             yield _import_declaration(node)
-    for node in captures.get("source", ()):
-        if node.parent is not None and node.parent.type == "export_statement":
-            yield node.parent
-    importers = captures.get("importer", ())
-    yield from _iter_calling_statements((node for node in importers if _text(node, utf8) in _IMPORTERS), utf8)
-    for node in captures.get("command", ()):
-        if _text(node, utf8) in _SOURCE_COMMANDS and node.parent is not None:
-            yield node.parent
+    for capture in ("source", "source.word"):
+        yield from (node.parent for node in captures.get(capture, ()) if node.parent is not None)
+    yield from _iter_calling_statements(captures.get("importer", ()), utf8)
 
 
 def _text(node: Node, utf8: bytes) -> bytes:

@@ -123,7 +123,10 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     - `exports`: a function that returns the names that a module imports and exports.
     - `has_imports_without_calls`: no import contains a call, so that recorded calls show what a name is.
     - `has_only_strings`: the language has no names of its own. Strings can name definitions of other files.
+    - `import_calls`: types of imports whose names are those of arguments, not of what is imported: `require(f())`.
     - `inner_names`: for types of tokens, a rule that finds the names that are a part of a token.
+    - `nameless_nodes`: types of nodes whose identifiers are not names, such as the labels of loops.
+    - `name_ends`: characters with which names can end, and which have other meanings in expressions: `?` in `empty?`.
     - `macros`: functions that read the macros of a language with a preprocessor.
     - `marks`: rules for the marks of definitions.
     - `outer_callees`: types of captured callees that contain another captured callee, which is the one that counts.
@@ -148,7 +151,10 @@ class LanguageSymbols(LanguagePart, frozen=True, kw_only=True):
     exports: Callable[[SourceFile], FileExports] | None = None
     has_imports_without_calls: bool = False
     has_only_strings: bool = False
+    import_calls: frozenset[str] = frozenset()
     inner_names: Mapping[str, InnerNameRule] = {}
+    nameless_nodes: frozenset[str] = frozenset()
+    name_ends: bytes = b""
     macros: MacroRules | None = None
     marks: MarkRules = MarkRules()
     outer_callees: frozenset[str] = frozenset()

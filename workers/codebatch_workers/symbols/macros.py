@@ -38,11 +38,13 @@ class MacroRules(NamedTuple):
     - `iter_words`: yields the names in the parameter list and the body of a macro, in text order.
     - `iter_calls`: yields the end offset and the chain of names of each call in the body of a macro. Calls of its
       parameters and of reserved words are left out.
+    - `is_block`: returns whether a function definition can be the call of a macro with a block: `MACRO(name) {`.
     """
 
     find_macros: Callable[[bytes, Sequence[Node]], list[MacroDefinition]]
     iter_words: Callable[[MacroDefinition, bytes], Iterator[MacroWord]]
     iter_calls: Callable[[MacroDefinition, bytes, frozenset[bytes]], Iterator[tuple[int, str]]]
+    is_block: Callable[[Node], bool]
 
 
 class MacroBodies:

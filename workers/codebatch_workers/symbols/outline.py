@@ -7,7 +7,7 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     leaf.TYPE      a definition that encloses nothing; its name comes from names.py
     name.TYPE      a name that is itself the definition; only its first occurrence in a scope counts
     pattern.TYPE   a target that binds several names, each like name.TYPE
-    member         Python's `self.x = …`
+    field          the name of a field that a method sets: `self.x = …`
     declared       a declarator of something that is defined elsewhere (`extern` in C)
     parameter.field    a parameter of a constructor that is also a field
     function       a function in metrics; without `def`, also a scope without a name
@@ -16,10 +16,14 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     impl           Rust's `impl` and Swift's `extension`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
     call           a callee; `tail` is the last name of a callee, whose other names are before it
-    source, bound  the target of an import, and a name that it binds, if the statement needs no further analysis
+    source, bound  the target of an import, and a name that it binds, if the statement needs no further analysis.
+                   `source` is a string. `source.file` is one from the directory of the file, `source.word` a word
+    importer       the string that a call imports: `require("a")`
+    property       a function that a decorator turns into a property
+    command        a callee that is called as it is written
     comment        a comment; without this capture, comments count as code
     use            a name that is used; only for the names that a file uses without an import (used_names.py)
-    command, element, macro, decorator, importer, import     see the methods of this class and of relations.py
+    element, macro, decorator, import     see the methods of this class and of relations.py
 
 Names come from `LanguageSyntax.declared_names`, which can return other symbol types than those of the captures.
 A callee that is not a chain of names needs an entry in callees.py.
@@ -57,7 +61,6 @@ from codebatch_workers.syntax.accessor_names import accessor_name
 from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
     DeclaredName,
-    is_macro_block,
     strip_generics,
     strip_marks,
 )
@@ -78,7 +81,6 @@ _MACROS_BYTES_MAX = 32 * 1024 * 1024
 _BLANK_BYTES = frozenset(b" \t\r\n\f")
 
 _CONSTANT_NAME = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
-_PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
 
 
 # The scope of a macro: in C and C++, macros do not belong to the definition around them.
@@ -185,8 +187,7 @@ class ScopeDefinitions:
                 self._add_leaves(nodes, symbol_type)
             elif kind in ("name", "pattern"):
                 self._add_assigned(nodes, symbol_type, is_pattern=kind == "pattern")
-        self._add_members()
-        self._add_parameter_fields()
+        self._add_fields()
         relations = FileRelations(self.file, self.starts, self.scopes)
         for node, scope in relations.bound:
             self._add_symbol(DeclaredName(node.start_byte, node.end_byte, "import", ""), "import", scope, node.end_byte)
@@ -233,7 +234,7 @@ class ScopeDefinitions:
 
     def _enclosing_nodes(self) -> tuple[list[_EnclosingNode], set[tuple[int, int]]]:
         """Return the enclosing nodes, outer before inner, and the (start, negative end) of all function nodes."""
-        properties = self._property_functions()
+        properties = {node.start_byte for node in self.captures.get("property", ())}
         # The keys are (start, negative end), so that sorting puts outer nodes before inner ones.
         spans: dict[tuple[int, int], _EnclosingNode] = {}
         for capture, nodes in self.captures.items():
@@ -248,7 +249,7 @@ class ScopeDefinitions:
                 start, minus_end = node.start_byte, -node.end_byte
                 if start in properties:
                     name = msgspec.structs.replace(name, symbol_type="property")
-                is_macro = self.file.syntax.has_macros and is_macro_block(node)
+                is_macro = self.rules.macros is not None and self.rules.macros.is_block(node)
                 spans[start, minus_end] = _EnclosingNode(start, minus_end, name.symbol_type, name, is_macro)
         functions = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
@@ -329,7 +330,7 @@ class ScopeDefinitions:
 
     def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
         externs = self.captures.get("declared", ()) if symbol_type == "variable" else ()
-        declared = {node.start_byte for node in externs if node.type != "init_declarator"}
+        declared = {node.start_byte for node in externs}
         for node in nodes:
             start = node.start_byte
             scope = self._scope_at(start)
@@ -372,29 +373,17 @@ class ScopeDefinitions:
             symbol_type = "constant"
         self._add_symbol(name, symbol_type, scope, name.end)
 
-    def _add_members(self) -> None:
-        """Record each field that a Python method sets by `self.x = …` as a member of the method's class."""
-        for node in self.captures.get("member", ()):
-            start, end = node.start_byte, node.end_byte
-            if not self.utf8.startswith(b"self", start):
-                continue
-            object_node, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
-            if object_node is None or name is None or object_node.end_byte - start != len(b"self"):
-                continue
-            scope = self._scope_at(start)
-            if scope.symbol_type not in ("method", "constructor", "property"):
-                continue
-            owner = EnclosingScope(scope.qualified.rpartition(".")[0], "class")
-            self._add_first(DeclaredName(name.start_byte, end, "field", ""), "field", owner)
-
-    def _add_parameter_fields(self) -> None:
-        """Record fields that parameters declare: `constructor(private x: A)`, or PHP's `__construct(private $x)`."""
+    def _add_fields(self) -> None:
+        """Record the fields of a class that its methods set, and those that parameters of its constructor declare."""
+        for node in self.captures.get("field", ()):
+            scope = self._scope_at(node.start_byte)
+            if scope.symbol_type in ("method", "constructor", "property"):
+                self._add_first(DeclaredName(node.start_byte, node.end_byte, "field", ""), "field", _class_of(scope))
         for node in self.captures.get("parameter.field", ()):
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
             if scope.symbol_type == "constructor" or self.rules.parameters.declare_fields:
-                owner = EnclosingScope(scope.qualified.rpartition(".")[0], "class")
-                self._add_symbol(DeclaredName(start, end, "field", ""), "field", owner, end)
+                self._add_symbol(DeclaredName(start, end, "field", ""), "field", _class_of(scope), end)
 
     def _add_macros(self) -> MacroBodies:
         """Record macros. Drop symbols that the grammar found in their bodies. Return the bodies."""
@@ -408,18 +397,6 @@ class ScopeDefinitions:
             self.definitions.pop(macro.start, None)
             self._add_symbol(DeclaredName(macro.start, macro.name_end, "macro", ""), "macro", _FILE_SCOPE, macro.end)
         return bodies
-
-    def _property_functions(self) -> set[int]:
-        """Return the start offsets of Python functions that a decorator turns into a property."""
-        starts = set()
-        for node in self.captures.get("decorator", ()):
-            text = self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
-            if _PROPERTY_DECORATOR.match(text):
-                decorated = node.parent.parent if node.parent is not None else None
-                function = decorated.child_by_field_name("definition") if decorated is not None else None
-                if function is not None and function.type == "function_definition":
-                    starts.add(function.start_byte)
-        return starts
 
     # -- Records -------------------------------------------------------------------------------------------------------
 
@@ -499,3 +476,7 @@ class ScopeDefinitions:
             "method",
             "constructor",
         )
+
+
+def _class_of(method: EnclosingScope) -> EnclosingScope:
+    return EnclosingScope(method.qualified.rpartition(".")[0], "class")

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.callees import called_values, last_name, unmarked_calls
-from codebatch_workers.symbols.imported_names import ImportedName
+from codebatch_workers.symbols.imported_names import ImportedName, literal_text
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.load_time import is_deferred_import, is_type_only_import
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
@@ -22,10 +22,6 @@ _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _LINE_CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
-# Characters that a shell expands before it looks for the command. A word with one of them does not name a command.
-_NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
-_COMMENT_NODES = frozenset({"line_comment", "block_comment", "comment"})
-_RUBY_MARKS = frozenset(b"?!")
 _BASE_NAME = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
@@ -61,7 +57,8 @@ class FileRelations:
         self._add_imports()
         self._add_bases()
         self._add_calls()
-        self._add_special_imports()
+        self._add_stated_imports()
+        self._add_special_calls()
 
     def _scope_at(self, offset: int) -> EnclosingScope:
         return self._scopes[bisect_right(self._starts, offset) - 1]
@@ -161,19 +158,17 @@ class FileRelations:
             text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
         return text
 
-    def _add_special_imports(self) -> None:
+    def _add_special_calls(self) -> None:
         """Add the edges for those captures that occur only in one or two languages."""
         for node in self.captures.get("tail", ()):
             call, end = node.parent or node, node.end_byte
-            # A Ruby method can have a mark at its end, which is not a part of a name elsewhere.
-            mark = self.utf8[end - 1 : end] if self.utf8[end - 1] in _RUBY_MARKS else b""
+            mark = self.utf8[end - 1 : end] if self.utf8[end - 1] in self._rules.name_ends else b""
             target = self._callee_between(call.start_byte, end - len(mark))
             self._add_edge(node.start_byte, "calls", target and target + mark.decode())
         for start, end in unmarked_calls(self.file):
             self._add_edge(end - 1, "calls", self.utf8[start:end].decode("utf-8", "replace").lstrip(":$"))
         for node in self.captures.get("macro", ()):
             self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte) + "!")
-            self._add_include_import(node)
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
                 self._add_calls_of(node, self._scope_at(node.start_byte).qualified)
@@ -182,57 +177,29 @@ class FileRelations:
             # `<div>` is HTML. `<Menu>` and `<ui.Menu>` call the named component.
             if not text[:1].islower() or b"." in text:
                 self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
-        importers = {node.start_byte: node for node in self.captures.get("importer", ())}
-        for node in importers.values():
-            self._add_require_import(node)
-        for node in self.captures.get("source", ()):
-            self._add_literal_import(node)
         for node in self.captures.get("command", ()):
-            self._add_command_call(node)
+            self._add_edge(node.start_byte, "calls", self._text(node))
+
+    def _add_stated_imports(self) -> None:
+        """Add the edges for imports whose targets are captured."""
+        for node in (*self.captures.get("source", ()), *self.captures.get("importer", ())):
+            if not any("substitution" in child.type for child in node.named_children):
+                self._add_stated_import(node, literal_text(node, self.utf8))
+        for node in self.captures.get("source.file", ()):
+            self._add_stated_import(node, f"./{literal_text(node, self.utf8)}")
+        for node in self.captures.get("source.word", ()):
+            self._add_stated_import(node, self._text(node).strip("\"'"))
 
     def _add_edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
         if target:
             self._edges.append((offset, edge_type, self._scope_at(offset).qualified, target))
 
-    def _add_literal_import(self, node: Node) -> None:
-        self._add_edge(node.start_byte, "imports", self._literal_text(node))
+    def _add_stated_import(self, node: Node, target: str) -> None:
+        self._add_edge(node.start_byte, "imports", target[:NAME_BYTES_MAX])
         self._add_load_time(node, [node.start_byte])
 
-    def _literal_text(self, node: Node) -> str:
-        return self.utf8[node.start_byte + 1 : node.end_byte - 1][:NAME_BYTES_MAX].decode("utf-8", "replace")
-
-    def _add_require_import(self, function: Node) -> None:
-        """Add the import of JavaScript's `require("x")` and `import("x")`."""
-        if self.utf8[function.start_byte : function.end_byte] not in (b"require", b"import"):
-            return
-        call = function.parent
-        arguments = call.child_by_field_name("arguments") if call is not None else None
-        if arguments is not None:
-            literal = next((child for child in arguments.named_children if child.type not in _COMMENT_NODES), None)
-            if literal is not None and all(child.type != "template_substitution" for child in literal.named_children):
-                self._add_literal_import(literal)
-
-    def _add_include_import(self, macro: Node) -> None:
-        """Add the import of a file in the same directory by Rust's `include!("x.rs")`, if `macro` is one."""
-        arguments = macro.next_named_sibling
-        if self.utf8[macro.start_byte : macro.end_byte] != b"include" or arguments is None:
-            return
-        literals = [child for child in arguments.named_children if child.type not in _COMMENT_NODES]
-        if len(literals) == 1 and literals[0].type == "string_literal":
-            self._add_edge(literals[0].start_byte, "imports", f"./{self._literal_text(literals[0])}")
-
-    def _add_command_call(self, name: Node) -> None:
-        """Add an edge for a shell command: an import for `source x` and `. x`, otherwise a call of the command."""
-        text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
-        if text in (".", "source"):
-            command = name.parent
-            argument = command.child_by_field_name("argument") if command is not None else None
-            if argument is not None:
-                path = self.utf8[argument.start_byte : argument.end_byte][:NAME_BYTES_MAX]
-                self._add_edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
-                self._add_load_time(command or argument, [argument.start_byte])
-        elif _NO_COMMAND_NAME.isdisjoint(text):
-            self._add_edge(name.start_byte, "calls", text)
+    def _text(self, node: Node) -> str:
+        return self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
 
     def add_macro_calls(self, macros: Sequence[MacroDefinition], reserved: frozenset[bytes]) -> None:
         """Add an edge for each call in a macro body. The source of the edge is the macro.

@@ -99,9 +99,3 @@ def identifier_names(
 
 def _optional_as_list(node: Node | None) -> list[Node]:
     return [] if node is None else [node]
-
-
-def is_macro_block(node: Node) -> bool:
-    """Return whether a function definition is `MACRO(name) {`: its only parentheses are those around the name."""
-    declarator = node.child_by_field_name("declarator")
-    return declarator is not None and declarator.type == "parenthesized_declarator"

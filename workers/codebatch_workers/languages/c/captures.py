@@ -40,7 +40,8 @@ def extend_captures(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str
             hidden.append(node)
         if parent.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
             externs[parent.id] = parent  # A declaration is added once, even if it repeats `extern`.
-    declared = [node for declaration in externs.values() for node in declaration.children_by_field_name("declarator")]
+    declarators = (node for parent in externs.values() for node in parent.children_by_field_name("declarator"))
+    declared = [node for node in declarators if node.type != "init_declarator"]  # A value makes it a definition.
     added = {"parameter": parameters, "visibility": hidden, "declared": declared}
     return {**captures, **{name: nodes for name, nodes in added.items() if nodes}}
 

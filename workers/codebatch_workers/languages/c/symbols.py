@@ -80,8 +80,14 @@ def _is_in_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
     return text == b"#undef" or (text == b"#pragma" and (node.text or b"").split()[0] in _PRAGMAS_WITH_NAMES)
 
 
+def _is_macro_block(node: Node) -> bool:
+    """Return whether the only parentheses of a function definition are those around its name."""
+    declarator = node.child_by_field_name("declarator")
+    return declarator is not None and declarator.type == "parenthesized_declarator"
+
+
 _INNER_NAMES = {"preproc_arg": _is_in_directive}
-_MACROS = MacroRules(find_macros, iter_words, iter_calls)
+_MACROS = MacroRules(find_macros, iter_words, iter_calls, _is_macro_block)
 _MARKS = MarkRules(counted=frozenset({"constructor", "destructor", "interrupt", "isr", "section", "signal", "used"}))
 _PARAMETERS = ParameterRules(read_name=_read_parameter, placeholder=_PLACEHOLDER)
 SYMBOLS = {

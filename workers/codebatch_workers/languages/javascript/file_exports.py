@@ -83,12 +83,12 @@ def _iter_clause(file: SourceFile, clause: Node, module: str) -> Iterator[Module
 
 def _iter_calls(file: SourceFile) -> Iterator[ModuleImport]:
     """Yield the names that `const x = require("m")` and `const { a: b } = await import("m")` bind."""
-    for function in file.captures.get("importer", ()):
-        call = function.parent
+    for literal in file.captures.get("importer", ()):
+        call = None if literal.parent is None else literal.parent.parent
         module = "" if call is None else _required_module(call, file.utf8)
         if call is None or not module:
             continue
-        is_required = function.type == "identifier"
+        is_required = not file.utf8.startswith(b"import", call.start_byte)
         value, member, is_awaited = _value_of_call(call, file.utf8)
         declarator = value.parent
         if declarator is None or declarator.type != "variable_declarator" or not (is_required or is_awaited):

@@ -27,6 +27,7 @@ def _read_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 SYMBOLS = {
     "lua": LanguageSymbols(
         imports=_read_imports,
+        import_calls=frozenset({"function_call"}),
         load_time=LoadTime(function_nodes=frozenset({"function_declaration", "function_definition"})),
     ),
 }

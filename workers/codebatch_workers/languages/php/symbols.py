@@ -94,6 +94,9 @@ SYMBOLS = {
         marks=MarkRules(descriptions=_DESCRIPTIONS),
         parameters=ParameterRules(declare_fields=True),
         imports=_read_imports,
+        import_calls=frozenset(
+            {"include_expression", "include_once_expression", "require_expression", "require_once_expression"}
+        ),
         load_time=LoadTime(is_deferred=_is_deferred),
         used_names=read_names,
     ),

@@ -165,6 +165,7 @@ SYMBOLS = {
             "simple_symbol": _is_symbol,
             "string_content": _is_listed_symbol,
         },
+        name_ends=b"?!",
         marks=MarkRules(read_around=_read_method_around),
         unmarked_calls=_unmarked_calls,
         used_names=read_names,

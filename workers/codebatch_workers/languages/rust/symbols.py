@@ -141,6 +141,7 @@ SYMBOLS = {
         visibility=_visibility,
         imports=read_imports,
         inner_names={"identifier": is_marked_name, "string_content": _is_in_format},
+        nameless_nodes=frozenset({"label", "lifetime"}),
         marks=MarkRules(descriptions=_DESCRIPTIONS, read_around=_read_trait),
         unmarked_calls=_unmarked_calls,
         used_names=read_names,

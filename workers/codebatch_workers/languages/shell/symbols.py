@@ -16,12 +16,14 @@ _WORD_CHARACTER = re.compile(rb"[\w./-]")
 _NAME_AFTER_OPTION = {b"printf": b"-v", b"complete": b"-F", b"compgen": b"-F", b"mapfile": None, b"readarray": None}
 
 
-def _is_argument(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether a shell word is an argument that names a function or variable.
+def _is_name(node: Node, utf8: bytes, start: int, end: int) -> bool:
+    """Return whether a word is the name of a command or function, or an argument that names a function or variable.
 
-    Examples: `trap NAME EXIT`, `read NAME`, `[[ -v NAME ]]`.
+    Examples of such arguments: `trap NAME EXIT`, `read NAME`, `[[ -v NAME ]]`.
     """
     command = node.parent
+    if command is not None and command.type in ("command_name", "function_definition"):
+        return (node.start_byte, node.end_byte) == (start, end)
     if (node.start_byte, node.end_byte) != (start, end) and utf8[end : end + 1] != b"=":
         return False
     if command is None:
@@ -50,7 +52,7 @@ def _is_in_command(node: Node, utf8: bytes, start: int, end: int) -> bool:
 
 _SHELL = LanguageSymbols(
     capitals_are_constants=True,
-    inner_names={"raw_string": _is_in_command, "string_content": _is_in_command, "word": _is_argument},
+    inner_names={"raw_string": _is_in_command, "string_content": _is_in_command, "word": _is_name},
     load_time=LoadTime(function_nodes=frozenset({"function_definition"})),
 )
 SYMBOLS = {"bash": _SHELL, "zsh": _SHELL}

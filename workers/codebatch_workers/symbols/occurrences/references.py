@@ -15,7 +15,7 @@ from tree_sitter import Node
 from codebatch.model.task import JsonValue
 from codebatch.model.text.words import searched_word
 from codebatch_workers.symbols.callees import called_name_ends, unmarked_calls
-from codebatch_workers.symbols.language_symbols import InnerNameRule, LanguageSymbols
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.occurrences.calls import NameReference, call_references
 from codebatch_workers.symbols.occurrences.named_strings import is_key, is_named_by_string
 from codebatch_workers.symbols.outline import file_outline, scope_definitions
@@ -23,19 +23,12 @@ from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.names import NAME_NODE_TYPE
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
-_WORD_PARENTS = frozenset({"command_name", "function_definition"})
-# In Rust, the lifetime or label `'name` is not an occurrence of `name`.
-_LIFETIME_NODES = frozenset({"label", "lifetime"})
-_NODES_WITHOUT_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
-# The text after the name of a Ruby setter: `=` in its definition, or an assignment. In `:name=`, it follows too.
+_NODE_WITHOUT_CODE = re.compile("comment|string|preproc_arg")
+# The text after the name of a setter: `=` in its definition, or an assignment. In the symbol `:name=`, it follows too.
 _SETTING = re.compile(rb"\s*(?:[-+*/%&|^<>]{1,2})?=(?![=~>])")
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 _WORD_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
-# Imports whose names are those of arguments, not of what is imported: `require(f())`, `include f();`.
-_CALLS_THAT_IMPORT = frozenset(
-    {"function_call", "include_expression", "include_once_expression", "require_expression", "require_once_expression"}
-)
-_CALLEE_CAPTURES = ("call", "tail", "macro", "element", "decorator")
+_CALLEE_CAPTURES = ("call", "command", "tail", "macro", "element", "decorator")
 
 
 def may_contain_name(name: str, path: bytes, content: bytes) -> bool:
@@ -116,7 +109,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
     in_macros = _words_in_macros(file)
     occurrences: list[tuple[int, int, Node | None]] = []
     for (start, end), node in places:
-        if (start, end) in in_macros or _is_occurrence(file, node, start, end, rules.inner_names):
+        if (start, end) in in_macros or _is_occurrence(file, node, start, end, rules):
             occurrences.append((start, end, node))
         elif is_named_by_string(node, file.utf8, start, end):
             occurrences.append((start, end, None))
@@ -131,7 +124,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
     imports = [
         (node.start_byte, node.end_byte)
         for node in file.captures.get("import", ())
-        if node.type not in _CALLS_THAT_IMPORT
+        if node.type not in rules.import_calls
     ]
     scopes = scope_definitions(file)
     for start, end, node in occurrences:
@@ -139,7 +132,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
             yield NameReference(start, end, "string", scopes.qualified_scope(start))
             continue
         role = roles.get(file.position(start))
-        if role is None and (end in callees or _is_command_name(node) or in_macros.get((start, end), False)):
+        if role is None and (end in callees or in_macros.get((start, end), False)):
             role = "call"
         if role is None:
             is_imported = any(first <= start and end <= last for first, last in imports)
@@ -166,19 +159,15 @@ def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
     }
 
 
-def _is_occurrence(
-    file: SourceFile, node: Node, start: int, end: int, inner_names: Mapping[str, InnerNameRule]
-) -> bool:
-    is_inner_name = inner_names.get(node.type)
+def _is_occurrence(file: SourceFile, node: Node, start: int, end: int, rules: LanguageSymbols) -> bool:
+    if node.parent is not None and node.parent.type in rules.nameless_nodes:
+        return False
+    is_inner_name = rules.inner_names.get(node.type)
     return (
-        _is_complete_name(node, start, end)
+        ((node.start_byte, node.end_byte) == (start, end) and _is_name_node(node))
         or (is_inner_name is not None and is_inner_name(node, file.utf8, start, end))
         or _is_in_replacement(file, node, start, end)
     )
-
-
-def _is_complete_name(node: Node, start: int, end: int) -> bool:
-    return (node.start_byte, node.end_byte) == (start, end) and _is_name_node(node)
 
 
 def _is_in_replacement(file: SourceFile, node: Node, start: int, end: int) -> bool:
@@ -186,25 +175,11 @@ def _is_in_replacement(file: SourceFile, node: Node, start: int, end: int) -> bo
 
     The parser gets replacement text for code that the grammar does not support (grammar_gaps). Such code can be a name.
     """
-    if (
-        node.type in _NODES_WITHOUT_CODE
-        or "comment" in node.type
-        or "string" in node.type
-        or b"\n" in file.utf8[start:end]
-    ):
+    if _NODE_WITHOUT_CODE.search(node.type) or b"\n" in file.utf8[start:end]:
         return False
     is_word = not _WORD_BYTE.match(file.utf8, max(start - 1, 0), start) and not _WORD_BYTE.match(file.utf8, end)
     return is_word and file.tree_text[start:end] != file.utf8[start:end]
 
 
 def _is_name_node(node: Node) -> bool:
-    """Return whether a node is an identifier. A shell word is an identifier if it names a command or a function."""
-    if node.type == "word":
-        return node.parent is not None and node.parent.type in _WORD_PARENTS
-    if node.parent is not None and node.parent.type in _LIFETIME_NODES and (node.parent.text or b"").startswith(b"'"):
-        return False
     return node.is_named and node.child_count == 0 and NAME_NODE_TYPE.search(node.type) is not None
-
-
-def _is_command_name(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "command_name"

@@ -28,8 +28,13 @@
 (import_specifier !alias name: (_) @bound)
 (import_specifier alias: (_) @bound)
 (export_statement source: (string) @source)
-(call_expression function: [(identifier) (import)] @importer arguments: (arguments . [(string) (template_string)]))
-(call_expression function: [(identifier) (import)] @importer arguments: (arguments . (comment) [(string) (template_string)]))
+((call_expression
+  function: [(identifier) (import)] @_function
+  arguments: [
+    (arguments . [(string) (template_string)] @importer)
+    (arguments . (comment)+ . [(string) (template_string)] @importer)
+  ])
+  (#any-of? @_function "require" "import"))
 
 (call_expression function: (_) @call)
 (new_expression constructor: (_) @call)

@@ -6,12 +6,14 @@
 
 (assignment left: (identifier) @name.variable)
 (assignment left: [(pattern_list) (tuple_pattern) (list_pattern)] @pattern.variable)
-(assignment left: (attribute) @member)
-(pattern_list (attribute) @member)
-(tuple_pattern (attribute) @member)
-(augmented_assignment left: (attribute) @member)
-(for_statement left: (attribute) @member)
-(as_pattern_target (attribute) @member)
+([
+  (assignment left: (attribute object: (_) @_object attribute: (_) @field))
+  (pattern_list (attribute object: (_) @_object attribute: (_) @field))
+  (tuple_pattern (attribute object: (_) @_object attribute: (_) @field))
+  (augmented_assignment left: (attribute object: (_) @_object attribute: (_) @field))
+  (for_statement left: (attribute object: (_) @_object attribute: (_) @field))
+  (as_pattern_target (attribute object: (_) @_object attribute: (_) @field))
+] (#eq? @_object "self"))
 (named_expression name: (identifier) @name.variable)
 (for_statement left: (_) @pattern.variable)
 (as_pattern_target) @pattern.variable
@@ -22,6 +24,8 @@
 
 (class_definition superclasses: (argument_list [(identifier) (attribute) (subscript) (call)] @base))
 (decorator . (_) @decorator)
+((decorated_definition (decorator . (_) @_decorator) definition: (function_definition) @property)
+  (#match? @_decorator "(?s)\\A(?:(?:.*[._])?property|.+\\.(?:setter|getter|deleter))\\Z"))
 (call function: (_) @call)
 
 [(if_statement) (conditional_expression) (for_statement) (while_statement) (except_clause)] @branch

@@ -27,6 +27,8 @@
 (token_tree (identifier) @token_call . (token_tree . "("))
 (token_tree [">" ">>"] @token_call . (token_tree . "("))
 (token_tree (identifier) @macro . "!" . (token_tree))
+((macro_invocation macro: (_) @_macro (token_tree (string_literal) @source.file)) (#eq? @_macro "include"))
+((token_tree (identifier) @_macro . "!" . (token_tree (string_literal) @source.file)) (#eq? @_macro "include"))
 (attribute (token_tree) @attribute)
 
 [(if_expression) (for_expression) (while_expression) (loop_expression)] @branch

@@ -3,7 +3,9 @@
 (function_definition) @def.function @function
 (variable_assignment name: (variable_name) @name.variable)
 (variable_assignment name: (subscript name: (variable_name) @name.variable))
-(command name: (_) @command)
+; The shell expands a word with one of these characters before it looks for the command.
+((command name: (_) @command) (#not-match? @command "\\A(?:\\.|source)\\Z|[$`\"'\\\\ \n]"))
+((command name: (_) @_name . argument: (_) @source.word) (#any-of? @_name "source" "."))
 
 [(if_statement) (for_statement) (c_style_for_statement) (while_statement)] @branch
 (elif_clause) @elif
