@@ -9,17 +9,6 @@ from typing import TypeVar
 Node = TypeVar("Node", bound=Hashable)
 
 
-def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
-    """Return whether an import in the file `source` can be part of an import cycle.
-
-    It can if loading `source` executes the import.
-
-    In Go and Rust, imports never can. The files of a package and the modules of a crate are compiled together, and the
-    compilers refuse cycles of packages and crates.
-    """
-    return not (type_only or deferred or source.endswith((".go", ".rs")))
-
-
 def find_reachable(starts: Iterable[Node], successors: Callable[[Node], Iterable[Node]]) -> list[Node]:
     """Return some nodes, then all other nodes that can be reached from them, the nearest first."""
     reached = dict.fromkeys(starts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -27,7 +28,12 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `unparsed_users`: languages without a grammar whose files can import or use files of this language.
     - `unlinked_title`: the displayed name, if files define names but their uses of other files are not resolved.
     - `called_methods`: a pattern for names of methods that the language or its runtime calls without the name.
-    - `calls_by_trait`: a block names the base whose code calls its methods: `impl Base for Type`.
+    - `base_mark`: the beginning of the mark of a method that names the base whose code calls it: `impl Base`.
+    - `calls_by_type`: `Type.f(x)` calls the method of `x`, which can be the one of a subtype.
+    - `has_methods_in_literals`: the key of a literal can be a method of a class or interface.
+    - `refuses_cycles`: compilers refuse import cycles of packages, and compile the files of a package together.
+    - `test_mark`: marks of tests in source files, besides the code that they test.
+    - `test_block`: such tests, up to the block with their code. The groups `test` and `module` are their names.
     """
 
     mentions: MentionStyle = "quoted"
@@ -43,4 +49,9 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     unparsed_users: frozenset[str] = frozenset()
     unlinked_title: str = ""
     called_methods: str = ""
-    calls_by_trait: bool = False
+    base_mark: str = ""
+    calls_by_type: bool = False
+    has_methods_in_literals: bool = False
+    refuses_cycles: bool = False
+    test_mark: re.Pattern[bytes] | None = None
+    test_block: re.Pattern[bytes] | None = None

@@ -18,7 +18,6 @@ _CALLED_FUNCTIONS = r"main|Main|init|__getattr__|__dir__"
 """Functions outside of classes that a runtime calls by their names."""
 _FUNCTION_TYPES = frozenset({"constructor", "function", "method"})
 _TEST_NAME = re.compile(r"(?:test|Test|Benchmark|Fuzz|Example|pytest_|setUp|tearDown|setup_|teardown_)\w*")
-_TRAIT_MARK = "impl "
 _CALLERS_SHOWN = 3
 # Bases outside of a project that call no methods of their subclasses by other names than those of operators.
 _PASSIVE_BASE = re.compile(
@@ -56,11 +55,12 @@ def _callers(records: BatchRecords, uses: ProjectUses, definition: JsonRecord) -
         if is_test_file(path) and _TEST_NAME.match(name):
             yield "a test runner"
     marks = uses.marks_at(file, line, column)
-    yield from (mark for mark in marks if not mark.startswith(_TRAIT_MARK))
-    if definition.get("visibility") == "private" and not facts.calls_by_trait:
+    named = [mark for mark in marks if facts.base_mark and mark.startswith(facts.base_mark)]
+    yield from (mark for mark in marks if mark not in named)
+    if definition.get("visibility") == "private" and not facts.base_mark:
         return
-    # The methods of one `impl` belong to one trait. Its default methods call the others by their names.
-    traits = {mark.removeprefix(_TRAIT_MARK).partition("<")[0].rpartition("::")[2] for mark in marks}
+    # The default methods of the base call the others by their names.
+    bases = {mark.removeprefix(facts.base_mark).partition("<")[0].rpartition("::")[2] for mark in named}
     for base in find_outer_bases(records, definition):
-        if base in traits if facts.calls_by_trait else not _PASSIVE_BASE.fullmatch(base):
+        if base in bases if facts.base_mark else not _PASSIVE_BASE.fullmatch(base):
             yield base

@@ -9,20 +9,11 @@ from codebatch.errors import ObjectMissing
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 
 _FILES_READ_MAX = 100
 _PLACES_SHOWN = 10
-_RUST_TEST = re.compile(rb"#\[(?:[\w:]+::)?test\b|\bcfg\(test\)")
-_JAVASCRIPT_TEST = re.compile(rb"\bimport\.meta\.vitest\b")
-_JAVASCRIPT = re.compile(rb"\.[cm]?[jt]sx?\Z")
-_RUST_FUNCTION = re.compile(
-    rb"^[^\n/\"]*?#\[(?:[\w:]+::)?(?:test|bench|rstest|test_case|quickcheck|wasm_bindgen_test)\b[^\n]*?"
-    rb"(?:\n\s*(?:#\[|//)[^\n]*?)*\s*(?:pub(?:\([^)\n]*\))?\s+)?(?:async\s+|unsafe\s+)*fn\s+(?P<test>\w+)"
-    rb"|^[^\n/\"]*?#\[cfg\(test\)\]\s*(?:pub\s+)?mod\s+(?P<module>\w+)",
-    re.MULTILINE,
-)
-_VITEST_BLOCK = re.compile(rb"^[^\n/\"]*?\bif\s*\(\s*import\.meta\.vitest\s*\)\s*(?=\{)", re.MULTILINE)
 _BRACE = re.compile(rb"[{}]")
 TestScope = tuple[bytes, str, int]
 """A path, the qualified name of a definition, and a line in the definition."""
@@ -31,11 +22,12 @@ TestScope = tuple[bytes, str, int]
 def find_test_scopes(question: BatchQuery, scopes: Iterable[TestScope]) -> list[TestScope]:
     """Return those of some scopes that are tests in source files, in their order.
 
-    In Rust, a test is a function with an attribute such as `#[test]`, or code of a macro in a test module. In
-    JavaScript, all code in a block `if (import.meta.vitest)` is.
+    A test is a function with an attribute such as `#[test]`, code of a macro in a test module, or code in a block with
+    tests.
     """
     scopes = list(scopes)
-    paths = [path for path in dict.fromkeys(path for path, _, _ in scopes) if _test_pattern(path) is not None]
+    facts_of = fact_services().path_facts
+    paths = [path for path in dict.fromkeys(path for path, _, _ in scopes) if facts_of(path).test_block is not None]
     items = question.records.find_items(paths[:_FILES_READ_MAX])
     tests = {path: list(_test_lines(question, item)) for path, item in items.items()}
     return [
@@ -52,8 +44,8 @@ def _test_lines(question: BatchQuery, item: int) -> Iterator[tuple[str, range]]:
         content = question.records.read_object(entry)
     except ObjectMissing:
         return
-    pattern = _RUST_FUNCTION if entry.path.endswith(b".rs") else _VITEST_BLOCK
-    for match in pattern.finditer(content):
+    pattern = fact_services().path_facts(entry.path).test_block
+    for match in () if pattern is None else pattern.finditer(content):
         name = next(filter(None, match.groups()), b"").decode("utf-8", "replace")
         first = content.count(b"\n", 0, match.end()) + 1
         yield name, range(first, first + content.count(b"\n", match.end(), _block_end(content, match.end())) + 1)
@@ -71,7 +63,8 @@ def _block_end(content: bytes, start: int) -> int:
 
 def in_source_tests(question: BatchQuery, paths: Iterable[bytes]) -> tuple[Evidence, ...]:
     """Return the evidence that some files have tests in them. The names of these files are not those of tests."""
-    possible = [path for path in dict.fromkeys(paths) if _test_pattern(path) is not None]
+    facts_of = fact_services().path_facts
+    possible = [path for path in dict.fromkeys(paths) if facts_of(path).test_mark is not None]
     known = possible[:_FILES_READ_MAX]
     more = unsearched_evidence(len(possible) - len(known), "more source file", "more source files")
     items = question.records.find_items(known)
@@ -85,17 +78,10 @@ def in_source_tests(question: BatchQuery, paths: Iterable[bytes]) -> tuple[Evide
     )
 
 
-def _test_pattern(path: bytes) -> re.Pattern[bytes] | None:
-    """Return the pattern of the marks of tests in the language of a file, or None if the language has none."""
-    if path.endswith(b".rs"):
-        return _RUST_TEST
-    return _JAVASCRIPT_TEST if _JAVASCRIPT.search(path) else None
-
-
 def _has_tests(question: BatchQuery, item: int) -> bool:
     entry = _entry(question, item)
     try:
-        pattern = _test_pattern(entry.path)
+        pattern = fact_services().path_facts(entry.path).test_mark
         return pattern is not None and pattern.search(question.records.read_object(entry)) is not None
     except ObjectMissing:
         return True

@@ -1,13 +1,14 @@
 """The methods that a method overrides or implements, by the declared bases of its class.
 
-Bases are compared by their names, because classes of other files are not resolved here. In Go, a type implements each
-interface whose methods it has.
+Bases are compared by their names, because classes of other files are not resolved here. In languages with structural
+types, a type implements each interface whose methods it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
 from codebatch.query.sources.records import BatchRecords
@@ -75,8 +76,9 @@ class _Hierarchy:
         return found
 
     def is_implemented(self, declared: JsonRecord, method: JsonRecord) -> bool:
-        """Return whether a Go type has all methods of the interface that declares a method."""
-        if not all(path_bytes(record).endswith(b".go") for record in (declared, method)):
+        """Return whether a structural type has all methods of the interface that declares a method."""
+        facts_of = fact_services().path_facts
+        if not all(facts_of(path_bytes(record)).has_structural_types for record in (declared, method)):
             return False
         interface = self._methods(declared)
         is_interface = any(

@@ -13,7 +13,7 @@ from codebatch.model.analysis.uses import Certainty, Definition, NameUse
 from codebatch.model.entry import path_row
 from codebatch.operations import ignore_note
 from codebatch.operations.queries.batch_query import try_find_item
-from codebatch.plugins.worker_services import ProjectUses
+from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import path_bytes
 from codebatch.query.sources.records import BatchRecords
@@ -41,9 +41,7 @@ _TYPES_WITHOUT_LABELS = frozenset(
     }
 )
 """Types of definitions that neither the name of an argument nor the key of a literal can mean."""
-_SCRIPT = re.compile(rb"\.[cm]?[jt]sx?\Z")
 _BASE_OBJECTS = frozenset({"base", "parent", "super"})
-_ENDINGS_WITH_BOUND_RECEIVERS = (b".go", b".rs")  # There, `Base.f(x)` and `Base::f(x)` call the method of `x`.
 
 
 class SymbolUse(msgspec.Struct, frozen=True):
@@ -143,7 +141,6 @@ def _place(record: JsonRecord) -> DefinitionPlace:
 def is_other(use: NameUse, definitions: Sequence[JsonRecord]) -> bool:
     """Return whether an unresolved reference does not mean the definitions: it is a local variable, or a label.
 
-    In JavaScript, the key of a literal can be a method, because classes and interfaces are compared by their members.
     A framework can pass the result of a decorated function as the argument with its name, as pytest does.
     """
     if use.meaning == "label":
@@ -152,10 +149,9 @@ def is_other(use: NameUse, definitions: Sequence[JsonRecord]) -> bool:
 
 
 def _has_labels(definition: JsonRecord) -> bool:
-    is_script = _SCRIPT.search(path_bytes(definition)) is not None
-    return definition["symbol_type"] not in _TYPES_WITHOUT_LABELS or (
-        is_script and definition["symbol_type"] == "method"
-    )
+    if definition["symbol_type"] == "method":
+        return fact_services().path_facts(path_bytes(definition)).has_methods_in_literals
+    return definition["symbol_type"] not in _TYPES_WITHOUT_LABELS
 
 
 def classify(
@@ -193,4 +189,4 @@ def classify_through(path: bytes, use: NameUse, overridden: Mapping[SymbolKey, s
 def _is_bound_to_base(path: bytes, target: str, method: str) -> bool:
     """Return whether a call as written names the base, and so calls its method: `super().f`, `parent::f`, `Base.f`."""
     owner, base = (["", *re.findall(r"\w+", text)][-2] for text in (target, method))
-    return owner in _BASE_OBJECTS or (owner == base and not path.endswith(_ENDINGS_WITH_BOUND_RECEIVERS))
+    return owner in _BASE_OBJECTS or (owner == base and not fact_services().path_facts(path).calls_by_type)

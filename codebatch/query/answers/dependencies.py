@@ -10,8 +10,9 @@ import msgspec
 
 from codebatch.index.keys import DEPENDENCY_TAG, TermLookup, make_key
 from codebatch.model.entry import display_path
-from codebatch.model.graph import can_close_cycle, strong_components
+from codebatch.model.graph import strong_components
 from codebatch.model.record import Resolution
+from codebatch.plugins.worker_services import fact_services
 from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.filters.decoding import decode_lines
@@ -247,12 +248,14 @@ def find_cycles_in(imports: Iterable[FileImport], *, everything: bool = False) -
     """Return the import cycles, smallest first.
 
     Imports with the resolution `name` are ignored, because they are uncertain. Uses without an import are ignored too:
-    files of one package may use each other. If `everything` is not set, imports that
-    are not executed while a file is loaded are ignored too.
+    files of one package may use each other. If `everything` is not set, imports that are not executed while a file is
+    loaded are ignored too, and those in languages whose compilers refuse cycles.
     """
+    facts_of = fact_services().path_facts
     graph: dict[str, dict[str, list[FileImport]]] = {}
     for edge in imports:
-        counts = everything or can_close_cycle(edge.source, type_only=edge.type_only, deferred=edge.deferred)
+        is_harmless = edge.type_only or edge.deferred or facts_of(edge.source.encode()).refuses_cycles
+        counts = everything or not is_harmless
         if edge.resolution != "name" and counts and not edge.implicit:
             graph.setdefault(edge.source, {}).setdefault(edge.target, []).append(edge)
             graph.setdefault(edge.target, {})

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from codebatch.model.analysis.language_facts import LanguageFacts
-from codebatch_workers.syntax.language.languages import family_of
+from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, family_of, path_language
 
 _PLAIN = LanguageFacts(mentions="plain")
 _PLAIN_WITH_HASHES = LanguageFacts(mentions="plain", has_hash_comments=True)
@@ -28,6 +28,11 @@ def language_facts(language: str) -> LanguageFacts:
         facts: Mapping[str, LanguageFacts] = import_module(f"{__package__}.{family}").FACTS
         return facts[language]
     return next((facts for facts, names in _WITHOUT_FOLDER.items() if language in names.split()), LanguageFacts())
+
+
+def path_facts(path: bytes) -> LanguageFacts:
+    """Return the facts about the language that the path of a file shows."""
+    return language_facts(path_language(path) or UNKNOWN_LANGUAGE)
 
 
 def call_each_other(language: str, other: str) -> bool:

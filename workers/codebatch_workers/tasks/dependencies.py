@@ -25,12 +25,13 @@ from itertools import chain, groupby
 from operator import itemgetter
 
 from codebatch.model.entry import Entry, path_fields
-from codebatch.model.graph import can_close_cycle, strong_components
+from codebatch.model.graph import strong_components
 from codebatch.model.record import Edge, File, Metric, Names, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.languages.facts import path_facts
 from codebatch_workers.languages.registry import implicit_import_rule, import_rule
 from codebatch_workers.resolution import (
     DOCUMENT_BYTES_MAX,
@@ -238,9 +239,10 @@ def _import_edges(records: Iterable[Record]) -> list[Edge]:
 def _certain_targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
     """Map each file that `path` certainly imports, other than itself, to whether the import counts for cycles."""
     targets: dict[str, bool] = {}
+    can_close = not path_facts(path.encode()).refuses_cycles
     for record in records:
         if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path:
-            counts = not record.implicit and can_close_cycle(path, type_only=record.type_only, deferred=record.deferred)
+            counts = can_close and not (record.implicit or record.type_only or record.deferred)
             targets[record.target] = targets.get(record.target, False) or counts
     return targets
 

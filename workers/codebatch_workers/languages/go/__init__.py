@@ -12,5 +12,7 @@ FACTS = {
         is_native=True,
         called_methods=r"String|Error|ServeHTTP|RoundTrip|(?:Unm|M)arshal\w+|Len|Less|Swap|Read|Write|Close|Scan|Value"
         "|Format|Unwrap|Is|As",
+        calls_by_type=True,
+        refuses_cycles=True,
     ),
 }

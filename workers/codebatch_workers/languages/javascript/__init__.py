@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from codebatch.model.analysis.language_facts import LanguageFacts
 
 FACTS = {
@@ -10,6 +12,9 @@ FACTS = {
         maps_module_roots=True,
         unparsed_users=frozenset({"astro", "svelte", "vue"}),
         called_methods="constructor|toString|valueOf|toJSON|then",
+        has_methods_in_literals=True,
+        test_mark=re.compile(rb"\bimport\.meta\.vitest\b"),
+        test_block=re.compile(rb"^[^\n/\"]*?\bif\s*\(\s*import\.meta\.vitest\s*\)\s*(?=\{)", re.MULTILINE),
     )
     for language in ("javascript", "tsx", "typescript")
 }

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
+from codebatch_workers.languages.rust import BASE_MARK
 from codebatch_workers.languages.rust.imported_names import read_imports
 from codebatch_workers.languages.rust.names import read_names
 from codebatch_workers.symbols.language_symbols import LanguageSymbols, MarkRules, ParameterRules
@@ -124,7 +125,7 @@ def _read_trait(node: Node) -> Iterator[str]:
     body = node.parent if node.parent is not None and node.parent.type == "declaration_list" else None
     trait = body.parent.child_by_field_name("trait") if body is not None and body.parent is not None else None
     if trait is not None:
-        yield f"impl {(trait.text or b'').decode('utf-8', 'replace')}"
+        yield BASE_MARK + (trait.text or b"").decode("utf-8", "replace")
 
 
 # Marks that only describe a definition.
