@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.analyze import file_metrics
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.support import corpora
+from tests.support.source_files import file_metrics
 
 
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:

@@ -14,12 +14,13 @@ import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, EntryKind
-from codebatch.model.record import Diagnostic, File, Record
+from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.task import JsonValue, SnapshotView
 from codebatch_workers import tasks
 from codebatch_workers.api.protocols import BatchedFileTask, FileFailure, FileTask, TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import exclude_suppressed
+from codebatch_workers.tasks.analyze import AnalyzeTask
 
 
 def source(path: str | bytes, content: bytes | str, contexts: Mapping[str, bytes] | None = None) -> SourceFile:
@@ -52,6 +53,12 @@ def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
         ((record, *errors),) = complete(task, [file], [task.run_file(file)])
     assert isinstance(record, File)
     return record, [error for error in errors if isinstance(error, Diagnostic)]
+
+
+def file_metrics(file: SourceFile) -> dict[str, int]:
+    """Return the metrics of a file by name, in the order of the records, without the metrics of single functions."""
+    records = AnalyzeTask().run_file(file)
+    return {record.metric: record.value for record in records if isinstance(record, Metric) and not record.symbol}
 
 
 def lint_all(

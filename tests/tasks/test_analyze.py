@@ -8,8 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from codebatch.model.record import Metric, Symbol
-from codebatch_workers.tasks.analyze import file_metrics
-from tests.support.source_files import created, source
+from tests.support.source_files import created, file_metrics, source
 
 ORDER = [
     "bytes",

@@ -9,8 +9,7 @@ import pytest
 from codebatch.model.record import Diagnostic
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS
-from codebatch_workers.tasks.analyze import file_metrics
-from tests.support.source_files import created, source
+from tests.support.source_files import created, file_metrics, source
 
 CSHARP = """\
 using System; // a

@@ -10,7 +10,7 @@ import pytest
 from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.python.false_positives import CODES_WITH_FILTERS, is_doubtful_finding
+from codebatch_workers.lint.python.false_positives import _NODE_FILTERS, _TEXT_FILTERS, is_doubtful_finding
 from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.lint.python.statements import _ParsedPieces, node_in_function, node_in_statement
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
@@ -206,7 +206,7 @@ def test_import_that_tests_for_availability_counts_as_used(tmp_path: Path) -> No
 
 
 def test_doubted_codes_are_known_rules() -> None:
-    assert SEVERITY_BY_CODE.keys() >= CODES_WITH_FILTERS
+    assert SEVERITY_BY_CODE.keys() >= {*_NODE_FILTERS, *_TEXT_FILTERS}
 
 
 @pytest.mark.parametrize("text", [text for text, _ in CASES])
@@ -218,7 +218,7 @@ def test_any_finding_in_broken_code_can_be_checked_for_doubt(text: str) -> None:
         code = file.utf8.decode()
         for first, last in (match.span() for match in _TOKEN.finditer(code)):
             (line, column), (end_line, end_column) = _place(code, first), _place(code, last)
-            for rule in CODES_WITH_FILTERS:
+            for rule in (*_NODE_FILTERS, *_TEXT_FILTERS):
                 finding = Diagnostic(
                     path="a.py", line=line, column=column, end_line=end_line, end_column=end_column,
                     severity="error", code=rule, message="", tool="ruff",

@@ -13,8 +13,7 @@ from codebatch_workers.languages.c.conditionals import with_first_arms
 from codebatch_workers.languages.c.macros import replace_macros
 from codebatch_workers.symbols.occurrences.references import find_references
 from codebatch_workers.symbols.outline import file_outline
-from codebatch_workers.tasks.analyze import file_metrics
-from tests.support.source_files import source
+from tests.support.source_files import file_metrics, source
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from codebatch.model.record import Diagnostic, Metric, Record, Symbol
 from codebatch_workers.syntax.cells import with_cell_locations
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.analyze import file_metrics
-from tests.support.source_files import created, lint_all, parse, source
+from tests.support.source_files import created, file_metrics, lint_all, parse, source
 
 PYTHON = {"language_info": {"name": "python"}}
 

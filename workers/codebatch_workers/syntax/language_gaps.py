@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from tree_sitter import Node
@@ -35,6 +35,8 @@ class LanguageGaps(LanguagePart, frozen=True, kw_only=True):
     - `macro_nodes`: the types of nodes in which errors that consist only of `macro_tokens` are valid.
     - `has_expected_errors`: returns whether a file with errors is valid text of another kind, given its path, text and
       root. For example, it is one part of a program.
+    - `accepted_errors`: returns those errors that readers of a file may accept, and whether they certainly do, given
+      its path, whether it has comments, and its errors.
     """
 
     MODULE: ClassVar[str] = "gaps"
@@ -44,3 +46,4 @@ class LanguageGaps(LanguagePart, frozen=True, kw_only=True):
     macro_nodes: frozenset[str] = frozenset()
     macro_tokens: re.Pattern[bytes] | None = None
     has_expected_errors: Callable[[bytes, bytes, Node], bool] | None = None
+    accepted_errors: Callable[[bytes, bool, Sequence[Node]], tuple[list[Node], bool]] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import msgspec
 
@@ -74,7 +74,6 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     - `migrations`: the frameworks whose migrations are in the language (classification/migrations.py).
     - `is_for_browsers`: web directories contain copies of libraries in the language. Minifiers write it in very long
       lines.
-    - `json_dialect`: the dialect of JSON that the readers of files accept: `strict`, or `tolerant` of comments.
     - `declares_encoding`: a comment in one of the first two lines can declare the encoding of the file (PEP 263).
     - `has_dense_lines`: some minifiers break lines after about 500 bytes, but leave hardly any white space.
     - `overruns_scanner`: returns whether a text exceeds limits of the grammar's scanner.
@@ -113,7 +112,6 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     embedded_languages: Mapping[str, str] = {}
     migrations: tuple[MigrationFramework, ...] = ()
     is_for_browsers: bool = False
-    json_dialect: Literal["", "strict", "tolerant"] = ""
     declares_encoding: bool = False
     has_dense_lines: bool = False
     overruns_scanner: Callable[[bytes], bool] | None = None

@@ -79,11 +79,6 @@ class AnalyzeTask:
         return records if file_fingerprints is None else [*records, file_fingerprints]
 
 
-def file_metrics(file: SourceFile) -> dict[str, int]:
-    """Return the metrics of a file by name, in the order of the records, without the metrics of single functions."""
-    return _complete_metrics(file, *_function_metrics(file))
-
-
 def _function_metrics(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
     if file.tree is None or file.syntax.is_data:
         return FunctionMetrics(0, 0, 0), []

@@ -24,15 +24,13 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import is_lfs_pointer
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.lint.python.python_2 import is_python_2
 from codebatch_workers.lint.python.ruff import SYNTAX_ERROR_CODE, RuffRunner, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_rules import SYNTAX_CODES
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import exceeds_query_depth, iter_broken_nodes
 from codebatch_workers.syntax.findings import diagnostic
-from codebatch_workers.syntax.json_dialects import is_trailing_comma
-from codebatch_workers.syntax.json_readers import has_strict_reader, has_tolerant_reader
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PATTERNS
-from codebatch_workers.syntax.language.python_2 import is_python_2
 from codebatch_workers.syntax.language_gaps import LanguageGaps
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
@@ -153,8 +151,9 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
 
     They are the outermost errors in the tree, at most one for each broken place.
     """
-    has_expected_errors = LanguageGaps.of(file.language).has_expected_errors
-    if has_expected_errors and file.tree and has_expected_errors(file.path, file.utf8, file.tree.root_node):
+    gaps = LanguageGaps.of(file.language)
+    has_expected = gaps.has_expected_errors
+    if has_expected and file.tree and has_expected(file.path, file.utf8, file.tree.root_node):
         return "partial", []
     if is_template(file):
         # If the marks are valid text, the rest of the file is still parsed.
@@ -166,10 +165,10 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
         message = f"not {file.language}: hardly anything in this file can be parsed"
         return "errors", [_syntax_diagnostic(file, 0, 0, message)]
     outermost = _outermost_errors(file)
-    if file.syntax.json_dialect and not has_strict_reader(file):
-        commas = [node for node in outermost if is_trailing_comma(node)]
+    if gaps.accepted_errors is not None:
+        commas, is_certain = gaps.accepted_errors(file.path, bool(file.captures.get("comment")), outermost)
         outermost = [node for node in outermost if node not in commas]
-        if commas and not outermost and not has_tolerant_reader(file):
+        if commas and not outermost and not is_certain:
             return "ok", [_trailing_commas(file, commas)]
     if not outermost:
         return "ok", []

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from codebatch.model.record import Edge, Symbol
+from codebatch_workers.languages.c.header_files import is_header
 from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
 from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
 from codebatch_workers.resolution.import_rule import ImportContext
@@ -19,7 +20,6 @@ from codebatch_workers.resolution.tree import (
     parent_directory,
     usable_files,
 )
-from codebatch_workers.syntax.language.header_files import is_header
 
 _CLASS_TYPES = frozenset({"class", "struct", "union"})
 _MEMBER_TYPES = frozenset({"constructor", "field", "method"})

@@ -10,9 +10,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from codebatch.model.record import Names
+from codebatch_workers.languages.c.header_files import is_header
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.used_names import as_texts, make_record
-from codebatch_workers.syntax.language.header_files import is_header
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
 from codebatch_workers.syntax.source import SourceFile
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from codebatch_workers.languages.data.json_commas import find_accepted, trailing_commas
 from codebatch_workers.syntax.grammar_gaps.stand_ins import make_gap
 from codebatch_workers.syntax.language_gaps import GapFinder, LanguageGaps, Replacement
 
@@ -95,7 +96,12 @@ def _is_javascript_object(_path: bytes, utf8: bytes, _root: Node) -> bool:
 _JSON_GAPS: tuple[GapFinder, ...] = (make_gap(rb"[0-9][eE](\+)(?=[0-9])", lambda _: b"0", needs=(b"e+", b"E+")),)
 
 GAPS = {
-    **dict.fromkeys(("json", "jsonc"), LanguageGaps(finders=_JSON_GAPS, has_expected_errors=_is_javascript_object)),
+    "json": LanguageGaps(finders=_JSON_GAPS, has_expected_errors=_is_javascript_object, accepted_errors=find_accepted),
+    "jsonc": LanguageGaps(
+        finders=_JSON_GAPS,
+        has_expected_errors=_is_javascript_object,
+        accepted_errors=lambda _path, _has_comments, errors: (trailing_commas(errors), True),
+    ),
     "toml": LanguageGaps(finders=_TOML_GAPS),
     "yaml": LanguageGaps(finders=(_unindented_quote_replacements,)),
 }

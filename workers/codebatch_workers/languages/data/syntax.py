@@ -54,14 +54,13 @@ _JSON = LanguageSyntax(
     is_data=True,
     queries=("json",),
     comments=("//",),
-    json_dialect="strict",
     unseen_errors=_find_control_characters,
     template_marks=_JSON_MARKS,
 )
 SYNTAX = {
     "hcl": LanguageSyntax(is_data=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
     "json": _JSON,
-    "jsonc": msgspec.structs.replace(_JSON, json_dialect="tolerant", has_right_to_left_text=False),
+    "jsonc": msgspec.structs.replace(_JSON, has_right_to_left_text=False),
     "sql": LanguageSyntax(
         is_approximate=True,
         queries=("sql",),

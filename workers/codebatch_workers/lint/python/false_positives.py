@@ -391,6 +391,3 @@ The filters of all other rules need only the nodes around the finding.
 
 _CODES_BEYOND_FUNCTIONS = frozenset({"F821", "PLE0237", "PLE0302"})
 """Rules whose filters need code outside the function that contains the finding."""
-
-CODES_WITH_FILTERS = frozenset((*_NODE_FILTERS, *_TEXT_FILTERS))
-"""The codes of all rules that have filters."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch_workers.syntax.json_dialects import allows_comments
 from codebatch_workers.syntax.language.first_lines import mode_language, shebang_language, table_by_word
 
 if TYPE_CHECKING:
@@ -186,6 +185,15 @@ _LANGUAGE_BY_FILE_NAME = table_by_word(
     }
 )
 
+# JSON whose readers accept comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel, bundlers, .NET,
+# Renovate and others.
+_JSON_WITH_COMMENTS = re.compile(
+    rb"(?:^|/)(?:\.(?:vscode|zed)/[^/]+|[^/]*[jt]sconfig[^/]*|[^/]*(?:color|icon)-theme|[^/]*language-configuration|"
+    rb"\.?devcontainer|\.?markdownlint(?:-cli2)?|\.eslintrc|tslint|\.?oxlintrc|\.?cspell(?:\.config)?|pyrightconfig|"
+    rb"\.babelrc|babel\.config|\.mocharc|\.luarc|api-extractor[^/]*|typedoc|rush|biome|deno|turbo|wrangler|nx|angular|"
+    rb"renovate|\.renovaterc|appsettings[^/]*|launchSettings)\.json\Z"
+)
+
 # The extension of a manual page. `curl.1`, `open.3` and `read.3p` are manual pages if their first line is roff.
 _MANUAL_SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
 _ROFF_START = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
@@ -240,7 +248,7 @@ def path_language(path: bytes) -> str | None:
     known = _LANGUAGE_BY_FILE_NAME.get(name)
     if known is not None:
         return known
-    if name.endswith(b".json") and allows_comments(path):
+    if name.endswith(b".json") and _JSON_WITH_COMMENTS.search(path):
         return "jsonc"
     # The dot at the start of `.bashrc` does not begin an extension.
     known = _extension_language(name.lstrip(b".").partition(b".")[2])
@@ -356,11 +364,6 @@ TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "
 def family_of(language: str) -> str | None:
     """Return the family of a language, or None if the language has no folder."""
     return _FAMILY_BY_LANGUAGE.get(language)
-
-
-def grammar_module(language: str) -> str:
-    """Return the name of the module that contains a language's grammar."""
-    return _ALL_GRAMMARS[language].module
 
 
 @cache
