@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codebatch_workers.resolution import ProjectResolver
+from codebatch_workers.resolution.resolver import ProjectResolver
 from codebatch_workers.resolution.tree import PathTree
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile

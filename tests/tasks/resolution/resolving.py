@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from codebatch_workers.languages.registry import import_rule
-from codebatch_workers.resolution import DeclaredModule, ImportContext, PackageDefinitions, ProjectResolver
+from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
+from codebatch_workers.resolution.resolver import ProjectResolver
 from codebatch_workers.resolution.tree import PathTree
 
 Files = dict[str, str]
 
 
 def project_resolver(
-    tree: PathTree,
-    definitions: Callable[[], Mapping[str, PackageDefinitions]] = dict,
-    modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
+    tree: PathTree, definitions: Callable[[], Mapping[str, PackageDefinitions]] = dict
 ) -> ProjectResolver:
     """Return a resolver with the rules of all languages."""
-    return ProjectResolver(ImportContext(tree, definitions, modules), import_rule)
+    return ProjectResolver(ImportContext(tree, definitions), import_rule)
 
 
 def tree(paths: str) -> Files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import PackageDefinitions
+from codebatch_workers.resolution.import_rule import PackageDefinitions
 from tests.tasks.resolution.resolving import answer
 
 _USES, _MAIN = "src/test/java/org/usage/annotation/UsesTest.java", "src/main/java/org/lib"

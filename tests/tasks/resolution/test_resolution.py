@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX
+from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX
 from codebatch_workers.resolution.tree import PathTree
 from tests.tasks.resolution.resolving import Files, answer, project_resolver, resolver, tree
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX
+from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX
 from codebatch_workers.resolution.tree import FITTING_FILES_MAX, PathTree, nearest_paths, relative_to
 from tests.tasks.resolution.resolving import project_resolver
 

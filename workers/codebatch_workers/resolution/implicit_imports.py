@@ -43,9 +43,10 @@ class ImplicitImports:
                 self._rules[language].add_definitions(path, language, symbols, is_partial=is_partial)
         for path, language in without_symbols.items():
             self._rules[language].add_definitions(path, language, (), is_partial=files[path].parse != "ok")
-        with_relations = {name: rule for name, rule in self._rules.items() if rule.needs_relations}
-        # Both `imports` and `inherits` begin with this letter.
-        for entry, records in project.records("symbols", "edge", holding='"edge_type":"i') if with_relations else ():
+        with_relations = {name: rule for name, rule in self._rules.items() if rule.relations_text}
+        texts = {rule.relations_text for rule in with_relations.values()}
+        text = texts.pop() if len(texts) == 1 else ""
+        for entry, records in project.records("symbols", "edge", holding=text) if with_relations else ():
             path = path_fields(entry.path)[0]
             language = self._languages.get(path) if isinstance(path, str) else None
             if isinstance(path, str) and language in with_relations:

@@ -9,10 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from codebatch.model.record import Edge, File, Names, Record, Symbol
-from codebatch_workers.resolution.implicit_import import ImplicitImport
+import msgspec
+
+from codebatch.model.record import Edge, File, Names, Record, Resolution, Symbol
 from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
 from codebatch_workers.resolution.tree import ResolvedImport
+
+
+class ImplicitImport(msgspec.Struct, frozen=True):
+    """The files that define a name which another file uses without an import.
+
+    `name` is the leading part of the name as written that names the definition: `Price` of `Price.of`.
+    """
+
+    resolution: Resolution
+    paths: tuple[str, ...]
+    name: str
+
+
+def found_in(paths: tuple[str, ...], name: str, *, is_certain: bool = True) -> ImplicitImport | None:
+    """Return the implicit import of a name that the files `paths` define, or None if there are none.
+
+    One file is `exact` if `is_certain` is set, and otherwise `file`. Several files are `name`.
+    """
+    if not paths:
+        return None
+    return ImplicitImport("name" if len(paths) > 1 else "exact" if is_certain else "file", paths, name)
 
 
 class ImplicitImportRule:
@@ -23,13 +45,14 @@ class ImplicitImportRule:
 
     - `definitions_text`: a text that the lines of all needed symbol records contain, to decode no others. Empty if all
       are needed.
+    - `relations_text`: the same for the edges that `add_relations` needs. Empty if it needs none.
     - `imports_modules`: an import names a module, which has no file of its own.
-    - `needs_relations`, `needs_declarations`: whether `add_relations` and `add_declarations` are called.
+    - `needs_declarations`: whether `add_declarations` is called.
     """
 
     definitions_text = ""
     imports_modules = False
-    needs_relations = False
+    relations_text = ""
     needs_declarations = False
 
     def __init__(self, context: ImportContext) -> None:
@@ -39,7 +62,7 @@ class ImplicitImportRule:
         """Add the symbols of a file. They include its imports. `is_partial` is set if it is only partly parsed."""
 
     def add_relations(self, path: str, edges: Sequence[Edge]) -> None:
-        """Add edges of a file, among them all `imports` and `inherits`, after the definitions of all files."""
+        """Add edges of a file, among them all that contain `relations_text`, after the definitions of all files."""
 
     def add_declarations(self, path: str, functions: Iterable[str]) -> None:
         """Add the functions that a file declares without defining them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TypeVar, cast
 
@@ -24,36 +24,16 @@ class PackageDefinitions(msgspec.Struct, frozen=True):
     is_partial: bool = False
 
 
-class DeclaredModule(msgspec.Struct, frozen=True):
-    """A module that a file declares without a body: `mod b;`.
-
-    `path` is the path of the module from the module in the declaring file: `self::a::b`. `module_file` is the file that
-    `#[path]` sets for the module, or empty without this attribute. If it begins with `./`, it is relative to the
-    directory of the declaring file. Otherwise, it is relative to the directory in which the submodules of the declaring
-    file are searched: `src/a` for `src/a.rs`.
-    """
-
-    path: str
-    module_file: str = ""
-
-
 class ImportContext:
     """The tree in which imports are resolved, and facts about its files.
 
     `definitions` returns the definitions of the files whose imports name definitions of packages, by path. It is called
-    when such an import is first resolved, and only once. In the same way, `modules` returns the modules that files
-    declare.
+    when such an import is first resolved, and only once.
     """
 
-    def __init__(
-        self,
-        tree: PathTree,
-        definitions: Callable[[], Mapping[str, PackageDefinitions]] = dict,
-        modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
-    ) -> None:
+    def __init__(self, tree: PathTree, definitions: Callable[[], Mapping[str, PackageDefinitions]] = dict) -> None:
         self.tree = tree
         self.definitions = cache(definitions)
-        self.modules = cache(modules)
         self._made: dict[object, object] = {}
 
     def shared(self, make: Callable[[ImportContext], _Made]) -> _Made:

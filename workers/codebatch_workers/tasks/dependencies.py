@@ -33,15 +33,10 @@ from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.languages.facts import path_facts
 from codebatch_workers.languages.registry import implicit_import_rule, import_rule
-from codebatch_workers.resolution import (
-    DOCUMENT_BYTES_MAX,
-    DeclaredModule,
-    ImportContext,
-    ProjectResolver,
-    is_configuration_file,
-    relevant_part,
-)
+from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_configuration_file, relevant_part
 from codebatch_workers.resolution.implicit_imports import ImplicitImports
+from codebatch_workers.resolution.import_rule import ImportContext
+from codebatch_workers.resolution.resolver import ProjectResolver
 from codebatch_workers.resolution.tree import PathTree
 
 # The imported files of each file. The flag is whether the import counts for cycles.
@@ -90,8 +85,6 @@ class DependenciesTask:
             imports, names = _import_edges(records), _used_names(records)
             if (imports, names) != (_import_edges(old_records), _used_names(old_records)):
                 changed[_path_text(new)] = (imports, names)
-            if _path_text(new).endswith(".rs") and _item_modules(imports) != _item_modules(_import_edges(old_records)):
-                return None
         changed.pop("", None)
         return _changed_records(project, before, changed) if changed else ()
 
@@ -166,7 +159,7 @@ class _ProjectLinks:
 
         self.files = _file_by_path(project)
         tree = PathTree([*self.files, *filter(None, map(_path_text, project.outside))], read)
-        context = ImportContext(tree, lambda: self._implicit.definitions, lambda: _modules_by_path(project))
+        context = ImportContext(tree, lambda: self._implicit.definitions)
         self._resolver = ProjectResolver(context, import_rule)
         self._implicit = ImplicitImports(project, self.files, context, implicit_import_rule)
 
@@ -211,19 +204,6 @@ class _ProjectLinks:
 def _definitions_key(file: File, records: Sequence[Record]) -> Hashable:
     rule = implicit_import_rule(file.lang)
     return None if rule is None else rule.definitions_key(file, records)
-
-
-def _modules_by_path(project: Project) -> dict[str, list[DeclaredModule]]:
-    """Return the modules that Rust files declare, by path of the file."""
-    return {
-        _path_text(file): _item_modules(_import_edges(records))
-        for file, records in project.records("symbols", "edge", holding='"is_module":true')
-        if _path_text(file).endswith(".rs")
-    }
-
-
-def _item_modules(imports: Iterable[Edge]) -> list[DeclaredModule]:
-    return [DeclaredModule(record.target, record.module_file) for record in imports if record.is_module]
 
 
 def _decisive_part(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:

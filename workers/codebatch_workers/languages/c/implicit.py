@@ -11,8 +11,7 @@ from functools import cache
 
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.c.header_files import is_header
-from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule, found_in
 from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import (
     FITTING_FILES_MAX,

@@ -13,8 +13,7 @@ import msgspec
 
 from codebatch.model.record import Edge, File, Record, Symbol
 from codebatch_workers.languages.csharp.projects import CSharpProjects
-from codebatch_workers.resolution.implicit_import import ImplicitImport
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule
 from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import ResolvedImport
 

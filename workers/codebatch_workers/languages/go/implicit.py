@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from codebatch.model.record import Edge, File, Record, Symbol
-from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule, found_in
 from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import parent_directory
 

@@ -19,8 +19,7 @@ import msgspec
 
 from codebatch.model.record import Edge, File, Names, Record, Symbol
 from codebatch_workers.languages.jvm.imports import JvmImports
-from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule, visible_definitions
+from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule, found_in, visible_definitions
 from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
 from codebatch_workers.resolution.tree import FITTING_FILES_MAX
 
@@ -75,7 +74,7 @@ class _InheritedTypes(msgspec.Struct, frozen=True):
 class JvmPackageNames(ImplicitImportRule):
     """The names that the files of each package define at their outermost level."""
 
-    needs_relations = True
+    relations_text = '"edge_type":"i'  # Both `imports` and `inherits` begin with this letter.
 
     def __init__(self, context: ImportContext) -> None:
         self._context = context

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.php.imports import PhpImports
-from codebatch_workers.resolution.implicit_import import ImplicitImport
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule
 from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import ResolvedImport, fitting_import
 

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from codebatch.model.record import Edge, File, Record, Symbol
 from codebatch_workers.languages.rust.imports import RustImports
-from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule, found_in
 from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import ResolvedImport
 
@@ -20,6 +19,7 @@ class RustPaths(ImplicitImportRule):
     """
 
     definitions_text = '"symbol_type":"macro"'
+    relations_text = '"is_module":true'
 
     def __init__(self, context: ImportContext) -> None:
         self._imports = context.shared(RustImports)
@@ -28,13 +28,17 @@ class RustPaths(ImplicitImportRule):
     @classmethod
     def definitions_key(cls, file: File, records: Sequence[Record]) -> Hashable:
         symbols = (record for record in records if isinstance(record, Symbol))
-        return frozenset(symbol.name for symbol in symbols if symbol.symbol_type == "macro")
+        modules = [(edge.target, edge.module_file) for edge in records if isinstance(edge, Edge) and edge.is_module]
+        return frozenset(symbol.name for symbol in symbols if symbol.symbol_type == "macro"), tuple(modules)
 
     def add_definitions(self, path: str, language: str, symbols: Sequence[Symbol], *, is_partial: bool) -> None:
         for symbol in symbols:
             if symbol.symbol_type == "macro":
                 key = (self._imports.crate_directory(path), symbol.name)
                 self._macros.setdefault(key, set()).add(path)
+
+    def add_relations(self, path: str, edges: Sequence[Edge]) -> None:
+        self._imports.declared_modules[path] = [edge for edge in edges if edge.is_module]
 
     def resolve(
         self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]

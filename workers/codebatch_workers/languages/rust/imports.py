@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
+from functools import cached_property
 
+from codebatch.model.record import Edge
 from codebatch_workers.languages.rust.cargo import CargoPackage, CargoPackages
 from codebatch_workers.languages.rust.modules import ModuleTable
 from codebatch_workers.resolution.import_rule import ImportContext, ImportRule
@@ -29,7 +31,11 @@ _STANDARD_CRATES = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 
 
 class RustImports(ImportRule):
-    """The resolution of `crate::a::B`, `self::…`, `super::…`, `a::b`, and of the file that a `#[path]` names."""
+    """The resolution of `crate::a::B`, `self::…`, `super::…`, `a::b`, and of the file that a `#[path]` names.
+
+    `declared_modules` has the modules that each file declares without a body. It must be complete before the first
+    import is resolved.
+    """
 
     depends_on_file = True
 
@@ -37,7 +43,11 @@ class RustImports(ImportRule):
         super().__init__(context)
         self._packages = CargoPackages(context.tree)
         self._roots_of: dict[str, tuple[str, list[str]]] = {}
-        self._modules = ModuleTable(context.tree, context.modules(), self._module_directory)
+        self.declared_modules: dict[str, list[Edge]] = {}
+
+    @cached_property
+    def _modules(self) -> ModuleTable:
+        return ModuleTable(self._tree, self.declared_modules, self._module_directory)
 
     def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""

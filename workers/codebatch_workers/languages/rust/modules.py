@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from codebatch_workers.resolution.import_rule import DeclaredModule
+from codebatch.model.record import Edge
 from codebatch_workers.resolution.tree import PathTree, join_path, parent_directory, relative_to
 
 # All declarations are read at most this many times. Each time can find further modules, because a file that a `#[path]`
@@ -20,9 +20,14 @@ class ModuleTable:
     """A table of the files of each module. It also has the module of each file."""
 
     def __init__(
-        self, tree: PathTree, declared: Mapping[str, Sequence[DeclaredModule]], directory_of: Callable[[str], str]
+        self, tree: PathTree, declared: Mapping[str, Sequence[Edge]], directory_of: Callable[[str], str]
     ) -> None:
-        """Compute the table. `declared` maps each file to the modules that it declares.
+        """Compute the table. `declared` maps each file to the imports of the modules that it declares.
+
+        The target of such an import is the path of the module from the one in the file: `self::a::b`. `module_file` is
+        the file that `#[path]` sets. If it begins with `./`, it is relative to the directory of the declaring file.
+        Otherwise, it is relative to the directory in which the submodules of the file are searched: `src/a` for
+        `src/a.rs`.
 
         `directory_of` returns the name of the module in a file that no `#[path]` moves.
         """
@@ -56,10 +61,10 @@ class ModuleTable:
         file = self._tree.first_existing((f"{base}.rs", f"{base}/mod.rs"))
         return () if file is None else (file,)
 
-    def _add_declarations(self, file: str, declared: Sequence[DeclaredModule]) -> None:
+    def _add_declarations(self, file: str, declared: Sequence[Edge]) -> None:
         name = self.module_of_file(file)
         for declaration in declared:
-            parts = [part.removeprefix("r#") for part in declaration.path.split("::")[1:]]
+            parts = [part.removeprefix("r#") for part in declaration.target.split("::")[1:]]
             self._inline.update(join_path(name, "/".join(parts[:count])) for count in range(1, len(parts)))
             module = join_path(name, "/".join(parts))
             if declaration.module_file:

@@ -14,8 +14,7 @@ import msgspec
 
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.resolution.configuration_files import decode_text
-from codebatch_workers.resolution.implicit_import import ImplicitImport, found_in
-from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
+from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule, found_in
 from codebatch_workers.resolution.import_rule import ImportContext
 from codebatch_workers.resolution.tree import (
     FITTING_FILES_MAX,
