@@ -10,6 +10,32 @@ import msgspec
 MentionStyle = Literal["quoted", "plain", "none"]
 
 
+class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts by which a check decides whether a change breaks an import or a use of a name.
+
+    - `dynamic_names`: code that can define names which it does not contain.
+    - `exports`: the exports of a file. A file with equal exports still exports its names. If None, all are exported.
+    - `star_export`: an export of all names of another file. If None, the target of such an import ends with `*`.
+    - `fallible_block`: the first line of a block that expects a use to fail. If None, only the line of a use decides.
+    - `optional_block`: the same for imports.
+    - `own_modules`: the modules of the language itself. The names of all modules are separated by dots.
+    - `module_file`: the end of the path of a file whose private names are visible in it and in the modules below it.
+      At the root of a tree of modules, it is the whole path.
+    - `package_clause`: files with equal clauses see all names of each other, and other files the public ones.
+    - `shares_directory`: the files of a directory define names together.
+    """
+
+    dynamic_names: re.Pattern[bytes] | None = None
+    exports: re.Pattern[bytes] | None = None
+    star_export: re.Pattern[bytes] | None = None
+    fallible_block: re.Pattern[bytes] | None = None
+    optional_block: re.Pattern[bytes] | None = None
+    own_modules: frozenset[str] = frozenset()
+    module_file: re.Pattern[str] | None = None
+    package_clause: re.Pattern[bytes] | None = None
+    shares_directory: bool = False
+
+
 class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a language.
 
@@ -32,6 +58,7 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `calls_by_type`: `Type.f(x)` calls the method of `x`, which can be the one of a subtype.
     - `has_methods_in_literals`: the key of a literal can be a method of a class or interface.
     - `refuses_cycles`: compilers refuse import cycles of packages, and compile the files of a package together.
+    - `references`: the facts by which a check finds broken references. If None, references are not checked.
     - `test_mark`: marks of tests in source files, besides the code that they test.
     - `test_block`: such tests, up to the block with their code. The groups `test` and `module` are their names.
     """
@@ -53,5 +80,6 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     calls_by_type: bool = False
     has_methods_in_literals: bool = False
     refuses_cycles: bool = False
+    references: ReferenceFacts | None = None
     test_mark: re.Pattern[bytes] | None = None
     test_block: re.Pattern[bytes] | None = None

@@ -22,9 +22,9 @@ from codebatch.model.record import Edge, Symbol
 from codebatch.model.text.words import WordFinder
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.gate.possible_definitions import (
-    PYTHON,
-    SCRIPT,
     PossibleDefinitions,
+    is_judged,
+    reference_facts,
     star_imports,
     visibility_rank,
 )
@@ -33,20 +33,13 @@ from codebatch.plugins.worker_services import absence_services
 from codebatch.query.answers.dependencies import BatchImports, FileImport
 from codebatch.query.completeness import tasks_completeness
 
-_JUDGED = (*PYTHON, *SCRIPT, ".go", ".java", ".rs")
 _JUDGED_CLASSES = frozenset({"text", "test", "example", "migration"})
 _PROVIDERS_MAX = 50
 """Maximum number of files that are followed as exporters of the names of another file."""
 # A name that is given to the default export, whose own name is unknown.
 _DEFAULT = re.compile(rb"\b(import|import\s+type|default\s+as)\s+\Z")
-# The beginning of each export of a script. Only if these differ, names may be exported no longer.
-_EXPORT = re.compile(rb"\bexports?\b[^{;\n]*(?:\{[^}]*\})?")
 _BLOCK_START = re.compile(rb":\s*(#.*)?\Z")
-# Lines above a Python use that expect it to fail.
-_FALLIBLE = re.compile(rb"(try|except)\b|with\b.*\b(raises|suppress)")
-# Lines above a Python import that expect it to fail, or to be optional.
-_CONDITIONAL = re.compile(_FALLIBLE.pattern + rb"|(else|elif)\b|if\b(?!.*TYPE_CHECKING)")
-# Lines in other languages whose import or use may fail.
+# Lines whose import or use may fail.
 _GUARDED = re.compile(rb"\b(require|import)\s*\(|\?\.|\btypeof\b|\bcfg\b")
 
 
@@ -87,7 +80,7 @@ class _BrokenSearch:
             for source in sorted({edge.source for each in providers for edge in self._importers(each)}):
                 current = os.fsdecode(self._trees.new_path(os.fsencode(source)) or b"")
                 file = self.possible.file(current)
-                if file is not None and file.class_ in _JUDGED_CLASSES and current.endswith(_JUDGED):
+                if file is not None and file.class_ in _JUDGED_CLASSES and is_judged(current):
                     if not self.possible.has_path(path):
                         yield from self._find_missing_file(path, source, current)
                     yield from self._find_missing_names(providers, source, current, names)
@@ -112,21 +105,22 @@ class _BrokenSearch:
             hidden = [name for name in shared if after[name] < before[name]] + self._unexported(path, shared)
             names = sorted({*(before.keys() - after.keys()), *hidden})
             is_gone = self._trees.new.snapshot.entry(path) is None
-            if os.fsdecode(path).endswith(_JUDGED) and (names or is_gone):
+            if is_judged(os.fsdecode(path)) and (names or is_gone):
                 lost[os.fsdecode(path)] = names
         return lost
 
     def _unexported(self, path: bytes, names: Sequence[str]) -> list[str]:
-        """Return those of some names that a script exports only in the base."""
+        """Return those of some names that a file exports only in the base."""
         text = os.fsdecode(path)
-        if not names or not text.endswith(SCRIPT):
+        exports = reference_facts(text).exports
+        if not names or exports is None:
             return []
-        exports = [_EXPORT.findall((search.read(text) or (b"", {}))[0]) for search in (self._old, self.new)]
+        before, after = (exports.findall((search.read(text) or (b"", {}))[0]) for search in (self._old, self.new))
         can_define = self.new.resolver.can_define
-        return [] if exports[0] == exports[1] else [name for name in names if not can_define(text, name)]
+        return [] if before == after else [name for name in names if not can_define(text, name)]
 
     def _importers(self, path: str) -> Sequence[FileImport]:
-        return [edge for edge in self._imports.importers_of([path]).get(path, ()) if edge.source.endswith(_JUDGED)]
+        return [edge for edge in self._imports.importers_of([path]).get(path, ()) if is_judged(edge.source)]
 
     def _providers(self, path: str) -> list[str]:
         """Return a file, and the files that export all its names in the base."""
@@ -160,9 +154,9 @@ class _BrokenSearch:
                 )
 
     def _imports_in(self, path: str, imported: Collection[str], links: Sequence[Edge]) -> Iterator[Edge]:
-        """Yield the links of some imports in a file of HEAD. Python names from one file in one line share a link."""
+        """Yield the links of some imports in a file of HEAD. Members of a module in one line can share a link."""
         yield from (edge for edge in links if edge.imported in imported)
-        for record in self.possible.records_of(path, "symbols") if path.endswith(PYTHON) else ():
+        for record in self.possible.records_of(path, "symbols") if reference_facts(path).own_modules else ():
             target, line = str(record.get("target")), record.get("line")
             if target in imported and all((edge.imported, edge.line) != (target, line) for edge in links):
                 module = target.rpartition(".")[0]
@@ -176,6 +170,7 @@ class _BrokenSearch:
     ) -> Iterator[BrokenReference]:
         """Yield the imports and uses of names that no file defines any more to which they lead."""
         content = (self.new.read(current) or (b"", {}))[0]
+        has_exports = reference_facts(current).exports is not None
         files = {*providers, *(os.fsdecode(self._trees.new_path(os.fsencode(each)) or b"") for each in providers)}
         for name in names:
             if not WordFinder((name,)).is_in(content):
@@ -189,7 +184,7 @@ class _BrokenSearch:
                 if was is None or not (is_hidden or (use.resolved.certainty == "name" and not found)):
                     continue
                 is_use = use.target != name and use.role != "import"
-                is_export = current.endswith(SCRIPT) and use.role == "reference" and not is_imported
+                is_export = has_exports and use.role == "reference" and not is_imported
                 if not (is_use or is_export or use.role == "import") or self._is_guarded(current, use, is_use=is_use):
                     continue
                 targets = self._targets(current, None if is_use else use.line)
@@ -210,11 +205,11 @@ class _BrokenSearch:
     def _targets(self, path: str, line: int | None) -> set[str]:
         """Return the files to which the imports of a file lead, or only the import of a name at a line.
 
-        The line of an import is that of its module, which a script names last.
+        The line of an import is that of its module, which languages with exports name last.
         """
         links = [edge for edge in self.new.links_of(path) if not edge.implicit]
         if line is not None:
-            is_last = path.endswith(SCRIPT)
+            is_last = reference_facts(path).exports is not None
             lines = [edge.line for edge in links if (edge.line >= line if is_last else edge.line <= line)]
             start = min(lines, default=0) if is_last else max(lines, default=0)
             links = [edge for edge in links if edge.line == start]
@@ -223,10 +218,11 @@ class _BrokenSearch:
     def _is_guarded(self, path: str, use: NameUse, *, is_use: bool) -> bool:
         """Return whether the code around a use or import expects that it may fail, or names something else by it."""
         lines = self._trees.file_lines("new", os.fsencode(path))[: use.line]
-        if not path.endswith(PYTHON):
-            own = b"".join(lines[-2:] if path.endswith(".rs") else lines[-1:])  # An attribute of Rust is above.
+        facts, indent = reference_facts(path), 1 << 20
+        pattern = facts.fallible_block if is_use else facts.optional_block
+        if pattern is None:
+            own = b"".join(lines[-1:] if facts.module_file is None else lines[-2:])  # An attribute can be above.
             return _GUARDED.search(own) is not None or _DEFAULT.search(own[: use.column - 1]) is not None
-        pattern, indent = _FALLIBLE if is_use else _CONDITIONAL, 1 << 20
         is_end_of_head = False
         for line in reversed(lines):
             text, own_indent = line.strip(), len(line) - len(line.lstrip())
@@ -264,7 +260,7 @@ def _certain_uses(uses: Iterable[NameUse]) -> Mapping[tuple[str, str], Definitio
 
 def _is_in_package(path: str, other: str) -> bool:
     """Return whether the files at two paths define names of the same package."""
-    return path.endswith(".go") and os.path.dirname(path) == os.path.dirname(other)
+    return reference_facts(path).shares_directory and os.path.dirname(path) == os.path.dirname(other)
 
 
 def _shown(path: str) -> str:

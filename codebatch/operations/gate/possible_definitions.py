@@ -8,41 +8,25 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from codebatch.model.analysis.language_facts import ReferenceFacts
 from codebatch.model.record import Edge, File, Visibility
 from codebatch.model.text.words import WordFinder
 from codebatch.operations.names.symbol_uses import UseSearch
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.fields import JsonRecord, as_typed_record
 from codebatch.query.sources.records import BatchRecords
 
-PYTHON = (".py", ".pyi")
-SCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _PACKAGE_FILE = re.compile(r"(.+)/(__init__\.pyi?|index\.\w+|mod\.rs)\Z")
-# Code that can define names which it does not contain.
-_DYNAMIC = {
-    ".py": re.compile(
-        rb"^def\s+__getattr__|\bdef\s+__getattr__\((?!\s*(self|cls)\b)|\b__getattr__\s*([,=]|$)|import.*\b__getattr__"
-        rb"|(?<![.\w])((globals|locals|exec)\s*\(|vars\(\))|\b(__import__|import_module)\b"
-        rb"|\bsys\.modules\b(?!\[[\"']|\.get\([\"'])",
-        re.MULTILINE,
-    ),
-    ".rs": re.compile(rb"\b(include|paste|concat_idents)!"),
-    ".go": re.compile(rb'^import "C"', re.MULTILINE),
-    ".ts": re.compile(rb"\bexports\b|\bexport\s*="),
-}
 # Files that name the packages on which a project depends.
 _MANIFEST = re.compile(
     r"(.*/)?(package\.json|go\.mod|pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|noxfile\.py|[\w-]*(requirements|"
     r"constraints|deps|environment)[^/]*|requirements/[^/]*)\Z"
 )
-_STAR_EXPORT = re.compile(rb"\s*export\s*\*\s*from\b")
-
-_RUST_FILE = re.compile(r"(/mod)?\.rs\Z")
-_JAVA_PACKAGE = re.compile(rb"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
+_OTHER_LANGUAGE = ReferenceFacts()
 _VISIBILITIES: tuple[Visibility, ...] = ("private", "internal", "protected", "public")
 
 
@@ -51,13 +35,24 @@ def visibility_rank(visibility: object) -> int:
     return _VISIBILITIES.index(visibility) if visibility in _VISIBILITIES else len(_VISIBILITIES) - 1
 
 
+def is_judged(path: str) -> bool:
+    """Return whether references to and in a file are judged, by the language that its path shows."""
+    return fact_services().path_facts(os.fsencode(path)).references is not None
+
+
+def reference_facts(path: str) -> ReferenceFacts:
+    """Return the facts about references in a file."""
+    return fact_services().path_facts(os.fsencode(path)).references or _OTHER_LANGUAGE
+
+
 def star_imports(search: UseSearch, path: str) -> Iterator[Edge]:
     """Yield the imports of a file that make all names of another file available as its own."""
     lines: Sequence[bytes] = ()
+    star_export = reference_facts(path).star_export
     for edge in search.links_of(path):
-        if path.endswith(SCRIPT):
+        if star_export is not None:
             lines = lines or (search.read(path) or (b"", {}))[0].split(b"\n")
-            if edge.line <= len(lines) and _STAR_EXPORT.match(lines[edge.line - 1]):
+            if edge.line <= len(lines) and star_export.match(lines[edge.line - 1]):
                 yield edge
         elif edge.imported.endswith("*"):
             yield edge
@@ -76,8 +71,7 @@ class PossibleDefinitions:
         files = [path]
         for file in files:
             content = (self._search.read(file) or (None, {}))[0]
-            ending = ".ts" if file.endswith(SCRIPT) else os.path.splitext(file)[1][:3]
-            dynamic = _DYNAMIC.get(ending)
+            dynamic = reference_facts(file).dynamic_names
             if content is None or (dynamic and dynamic.search(content)) or self._may_bind(file, name, content):
                 return True
             if self._has_beginning(f"{os.path.dirname(file)}/{name}".lstrip("/"), "./"):
@@ -96,19 +90,18 @@ class PossibleDefinitions:
 
     def is_hidden(self, path: str, name: str, source: str) -> bool:
         """Return whether a file defines a name that code in the file `source` cannot see."""
-        symbols = self.records_of(path, "symbols") if path.endswith((".java", ".rs")) else ()
+        module_file, clause = reference_facts(path).module_file, reference_facts(path).package_clause
+        symbols = self.records_of(path, "symbols") if module_file or clause else ()
         ranks = [visibility_rank(record.get("visibility")) for record in symbols if record.get("qualified") == name]
         if not ranks or source == path:
             return False
-        if path.endswith(".rs"):
-            module = _RUST_FILE.sub("", path)
-            is_around = os.path.basename(module) in ("lib", "main") or source.startswith(f"{module}/")
+        if module_file is not None:
+            module = module_file.sub("", path)
+            is_around = not module or source.startswith(f"{module}/")
             return max(ranks) == _VISIBILITIES.index("private") and not is_around
-        return max(ranks) < _VISIBILITIES.index("public") and self._package(path) != self._package(source)
-
-    def _package(self, path: str) -> bytes:
-        match = _JAVA_PACKAGE.search((self._search.read(path) or (b"", {}))[0])
-        return match[1] if match else b""
+        texts = ((self._search.read(each) or (b"", {}))[0] for each in (path, source))
+        packages = {None if clause is None or (found := clause.search(text)) is None else found[1] for text in texts}
+        return max(ranks) < _VISIBILITIES.index("public") and len(packages) > 1
 
     def is_parsed(self, path: str) -> bool:
         """Return whether HEAD could parse a file completely."""
@@ -147,17 +140,17 @@ class PossibleDefinitions:
 
     def _is_own(self, path: str, edge: Edge) -> bool:
         """Return whether no package outside of the project can have what was imported."""
-        imported = edge.imported
-        if path.endswith(".rs") or imported.startswith("."):
+        imported, facts = edge.imported, reference_facts(path)
+        if facts.module_file is not None or imported.startswith("."):
             return True
-        if path.endswith(".java"):
+        if facts.package_clause is not None:
             return self._has_beginning(os.path.dirname(path), "/")
         first = re.split(r"[./]", imported)[0]
-        if path.endswith(PYTHON):
+        if facts.own_modules:
             places = path.split("/")
             if first in places[:-1]:
                 return self._has_beginning("/".join(places[: places.index(first) + 1]), "/")
-            return first not in sys.stdlib_module_names and not self._is_required(re.sub("[_-]", "[-_.]", first))
+            return first not in facts.own_modules and not self._is_required(re.sub("[_-]", "[-_.]", first))
         parts = imported.split("/")
         prefixes = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
         return not any(self._is_required(re.escape(each), r"""["']?\s*(v\d|=>|:)""") for each in prefixes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codebatch.model.analysis.language_facts import LanguageFacts
+import re
+
+from codebatch.model.analysis.language_facts import LanguageFacts, ReferenceFacts
 
 FACTS = {
     "go": LanguageFacts(
@@ -14,5 +16,6 @@ FACTS = {
         "|Format|Unwrap|Is|As",
         calls_by_type=True,
         refuses_cycles=True,
+        references=ReferenceFacts(dynamic_names=re.compile(rb'^import "C"', re.MULTILINE), shares_directory=True),
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from codebatch.model.analysis.language_facts import LanguageFacts
+from codebatch.model.analysis.language_facts import LanguageFacts, ReferenceFacts
 
 FACTS = {
     language: LanguageFacts(
@@ -13,6 +13,11 @@ FACTS = {
         unparsed_users=frozenset({"astro", "svelte", "vue"}),
         called_methods="constructor|toString|valueOf|toJSON|then",
         has_methods_in_literals=True,
+        references=ReferenceFacts(
+            dynamic_names=re.compile(rb"\bexports\b|\bexport\s*="),
+            exports=re.compile(rb"\bexports?\b[^{;\n]*(?:\{[^}]*\})?"),
+            star_export=re.compile(rb"\s*export\s*\*\s*from\b"),
+        ),
         test_mark=re.compile(rb"\bimport\.meta\.vitest\b"),
         test_block=re.compile(rb"^[^\n/\"]*?\bif\s*\(\s*import\.meta\.vitest\s*\)\s*(?=\{)", re.MULTILINE),
     )

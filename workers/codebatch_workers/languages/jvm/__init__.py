@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codebatch.model.analysis.language_facts import LanguageFacts
+import re
+
+from codebatch.model.analysis.language_facts import LanguageFacts, ReferenceFacts
 
 _CALLED_METHODS = {
     "java": "readObject|writeObject|readResolve|writeReplace",
@@ -10,12 +12,16 @@ _CALLED_METHODS = {
     r"|\w+Assign|component\d+|getValue|setValue|provideDelegate|next|hasNext",
     "scala": r"apply|unapply|unapplySeq|update|map|flatMap|foreach|withFilter|\W+",
 }
+_REFERENCES = {
+    "java": ReferenceFacts(package_clause=re.compile(rb"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)),
+}
 FACTS = {
     language: LanguageFacts(
         has_all_links=True,
         has_implicit_imports=True,
         unparsed_users=frozenset({"clojure", "groovy"}),
         called_methods=f"main|toString|equals|hashCode|compareTo|iterator|close|finalize|{methods}",
+        references=_REFERENCES.get(language),
     )
     for language, methods in _CALLED_METHODS.items()
 }

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from codebatch.model.analysis.language_facts import LanguageFacts
+import re
+import sys
+
+from codebatch.model.analysis.language_facts import LanguageFacts, ReferenceFacts
+
+_FALLIBLE_BLOCK = rb"(try|except)\b|with\b.*\b(raises|suppress)"
 
 FACTS = {
     "python": LanguageFacts(
@@ -11,5 +16,16 @@ FACTS = {
         maps_module_roots=True,
         unparsed_users=frozenset({"cython"}),
         called_methods=r"__\w+__",
+        references=ReferenceFacts(
+            dynamic_names=re.compile(
+                rb"^def\s+__getattr__|\bdef\s+__getattr__\((?!\s*(self|cls)\b)|\b__getattr__\s*([,=]|$)"
+                rb"|import.*\b__getattr__|(?<![.\w])((globals|locals|exec)\s*\(|vars\(\))|\b(__import__|import_module)\b"
+                rb"|\bsys\.modules\b(?!\[[\"']|\.get\([\"'])",
+                re.MULTILINE,
+            ),
+            fallible_block=re.compile(_FALLIBLE_BLOCK),
+            optional_block=re.compile(_FALLIBLE_BLOCK + rb"|(else|elif)\b|if\b(?!.*TYPE_CHECKING)"),
+            own_modules=sys.stdlib_module_names,
+        ),
     ),
 }

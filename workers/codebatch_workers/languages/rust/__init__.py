@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from codebatch.model.analysis.language_facts import LanguageFacts
+from codebatch.model.analysis.language_facts import LanguageFacts, ReferenceFacts
 
 BASE_MARK = "impl "
 FACTS = {
@@ -17,6 +17,10 @@ FACTS = {
         base_mark=BASE_MARK,
         calls_by_type=True,
         refuses_cycles=True,
+        references=ReferenceFacts(
+            dynamic_names=re.compile(rb"\b(include|paste|concat_idents)!"),
+            module_file=re.compile(r"\A(?:.*/)?(?:lib|main)\.rs\Z|(/mod)?\.rs\Z"),
+        ),
         test_mark=re.compile(rb"#\[(?:[\w:]+::)?test\b|\bcfg\(test\)"),
         test_block=re.compile(
             rb"^[^\n/\"]*?#\[(?:[\w:]+::)?(?:test|bench|rstest|test_case|quickcheck|wasm_bindgen_test)\b[^\n]*?"
