@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,22 +22,6 @@ from codebatch_workers.tasks.analyze import AnalyzeTask
 from tests.support.source_files import lint_all, parse, source
 
 TABLE = Path(__file__).parent
-# File names of languages whose name is not their suffix.
-_PATHS = {
-    "cpp": "a.cc",
-    "csharp": "A.cs",
-    "gitattributes": ".gitattributes",
-    "gitignore": ".gitignore",
-    "hcl": "a.tf",
-    "java": "A.java",
-    "javascript": "a.mjs",
-    "kotlin": "a.kt",
-    "markdown": "a.md",
-    "python": "a.py",
-    "ruby": "a.rb",
-    "rust": "a.rs",
-    "typescript": "a.ts",
-}
 _LINTED = frozenset({"javascript", "python", "tsx", "typescript"})
 _NAMES_RULES = frozenset({"F401", "F811", "F821", "F822", "F823", "F841", "unused-import", "unused-variable"})
 _TABLE_LENGTH_MAX = 1 << 20
@@ -59,10 +44,19 @@ class Construct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file of one language. `newest` is the newest version in the table, if `since` has no version numbers."""
+    """The file of one language.
+
+    - `path`: the path of a file in the language. By default, its ending is the name of the language.
+    - `newest`: the newest version in the table, if `since` has no version numbers.
+    - `statements`: a file with calls `f(yes)` where several statements may stand, and `f(no)` where only one may, or an
+      expression. `separator` is between two statements.
+    """
 
     construct: list[Construct]
+    path: str = ""
     newest: str = ""
+    separator: str = ";\n"
+    statements: str = ""
 
 
 def languages() -> list[str]:
@@ -72,10 +66,12 @@ def languages() -> list[str]:
 
 def constructs_of(language: str) -> Sequence[Construct]:
     """Return the constructs of a language in the order of its file."""
-    return _read(language).construct
+    return language_table(language).construct
 
 
-def _read(language: str) -> Language:
+@cache
+def language_table(language: str) -> Language:
+    """Return the table of a language."""
     text = (TABLE / f"{language}.toml").read_text(encoding="utf-8")
     return msgspec.convert(parse_toml(text, length_max=_TABLE_LENGTH_MAX), Language)
 
@@ -84,7 +80,7 @@ def described_table() -> str:
     """Return the description of the table in `codebatch help languages`."""
     parts, gaps = [], []
     for name in languages():
-        language = _read(name)
+        language = language_table(name)
         numbers = [construct.since for construct in language.construct if re.fullmatch(r"[\d.]+", construct.since)]
         newest = language.newest or max(numbers, key=_as_numbers, default="")
         parts.append(f"{name} {len(language.construct)}{f' ({newest})' if newest else ''}")
@@ -106,7 +102,7 @@ def _as_numbers(version: str) -> list[int]:
 
 def faults_of(language: str, construct: Construct) -> list[str]:
     """Return messages about what is wrong in the analysis of a construct. The list is empty if everything is right."""
-    file = source(construct.path or _PATHS.get(language, f"a.{language}"), construct.code)
+    file = source(construct.path or language_table(language).path or f"a.{language}", construct.code)
     return [
         *_faults_of_syntax(language, file),
         *_faults_of_definitions(construct, file),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from codebatch_workers.syntax.language_syntax import LanguageSyntax
 from codebatch_workers.syntax.source import SourceFile
 from tests.support.source_files import source
 
+_FORMS = Path(__file__).parents[1] / "uses" / "forms"
 # The expected role and scope of each `NAME`, in order. Each source also has it in a comment and, if possible, in a
 # string.
 SOURCES = {
@@ -147,7 +149,8 @@ def test_references_within_compound_tokens_are_found(path: str, marked: str) -> 
 
 def test_every_language_with_names_is_tested() -> None:
     named = {language for language in every_language() if LanguageSyntax.of(language).declared_names is not None}
-    assert named - {"sql", "hcl", "zsh"} == set(SOURCES), "add a source to SOURCES in this module"
+    tables = {path.stem for path in _FORMS.glob("*.toml")}
+    assert named - {"sql", "hcl", "zsh"} == tables, "add tests/uses/forms/NAME.toml"
 
 
 def test_reference_positions_count_code_points_in_any_encoding() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from typing import NamedTuple
 
 import pytest
@@ -21,6 +20,7 @@ from codebatch_workers.syntax.patterns.places import (
 from codebatch_workers.syntax.patterns.rewriting import compile_rewrite, rewrite_content
 from codebatch_workers.syntax.patterns.selection import SYNTAX
 from codebatch_workers.syntax.source import SourceFile
+from tests.conformance.table import language_table, languages
 
 
 def source(content: str, language: str, **contexts: str) -> SourceFile:
@@ -38,322 +38,14 @@ def rewritten(content: str, language: str, pattern: str, rewrite: str, **context
     return text
 
 
-# In all places of `yes`, several statements may stand. In those of `no`, only one, or an expression.
-STATEMENTS = {
-    "javascript": """
-        f(yes);
-        function g() { f(yes); return f(no); }
-        class C { static { f(yes) } }
-        if (a) f(no);
-        else f(no);
-        if (a) { f(yes) } else { f(yes); }
-        for (f(no); f(no); f(no)) f(no);
-        while (f(no)) { f(yes); f(yes) }
-        do f(no); while (f(no))
-        switch (f(no)) {
-          case f(no):
-            f(yes);
-            break;
-          default: f(yes)
-        }
-        l: f(no);
-        with (a) f(no);
-        const h = () => f(no);
-        const i = () => { f(yes) };
-        k(f(no), [f(no)], {a: f(no)});
-        a ? f(no) : f(no);
-        await f(no);
-        `${f(no)}`;
-        x = <a b={f(no)}>{f(no)}</a>;
-        f(no), f(no);
-        export default f(no);
-        try { f(yes) } finally { f(yes) }
-    """,
-    "typescript": """
-        namespace N { f(yes); }
-        const a: B = f(no);
-        if (a) f(no);
-        enum E { A = f(no) }
-        class C { x = f(no); @f(no) y; }
-    """,
-    "python": """
-        f(yes)
-        if f(no):
-            f(yes)
-        x = f(no)
-        class A:
-            f(yes)
-            y: int = f(no)
-        @f(no)
-        def g(a=f(no)):
-            with f(no) as z:
-                f(yes)
-            for i in f(no):
-                f(yes)
-            yield f(no)
-            return f(no)
-        lambda: f(no)
-        [f(no) for x in y if f(no)]
-        assert f(no)
-        try:
-            f(yes)
-        except f(no):
-            f(yes)
-        match f(no):
-            case 1:
-                f(yes)
-        f(no) if a else b
-        h(f(no), k=f(no))
-        await f(no)
-        not f(no)
-        a[f(no)]
-    """,
-    "ruby": """
-        f(yes)
-        def g(a = f(no))
-          f(yes)
-          x = f(no)
-        rescue
-          f(yes)
-        ensure
-          f(yes)
-        end
-        f(no) if x
-        f(no) unless x
-        f(no) while x
-        f(no) rescue 1
-        f(no) and g
-        if f(no) then f(yes) else f(yes) end
-        while a do f(yes) end
-        case x
-        when f(no) then f(yes)
-        end
-        a.each { |x| f(yes) }
-        b = -> { f(yes) }
-        def m = f(no)
-        puts f(no), 1
-        x ? f(no) : f(no)
-        return f(no)
-    """,
-    "go": """
-        package a
-        func g() {
-            f(yes)
-            if f(no) { f(yes) } else { f(yes) }
-            for f(no) { f(yes) }
-            switch f(no) {
-            case f(no):
-                f(yes)
-            default:
-                f(yes)
-            }
-            go f(no)
-            defer f(no)
-            x, y := f(no), f(no)
-            h(f(no))
-            func() { f(yes) }()
-            return f(no)
-        }
-    """,
-    "c": """
-        int a = f(no);
-        void g() {
-            f(yes);
-            if (f(no)) f(no);
-            else f(no);
-            for (f(no); f(no); f(no)) f(no);
-            while (a) { f(yes); }
-            do f(no); while (f(no));
-            switch (f(no)) {
-            case 1: f(yes); break;
-            default: f(yes);
-            }
-            l: f(no);
-            f(no), f(no);
-            int b = f(no), c[] = { f(no) };
-            return f(no);
-        }
-    """,
-    "cpp": """
-        namespace n {
-        void g() {
-            f(yes);
-            auto l = [&] { f(yes); return f(no); };
-            try { f(yes); } catch (...) { f(yes); }
-            for (auto x : f(no)) f(no);
-            if constexpr (f(no)) f(no);
-        }
-        class C { int x = f(no); C() : x(f(no)) { f(yes); } };
-        }
-    """,
-    "java": """
-        class C {
-            int a = f(no);
-            { f(yes); }
-            C() { this(f(no)); f(yes); }
-            @A(f(no)) void g() {
-                f(yes);
-                if (a) f(no);
-                else f(no);
-                for (;;) f(no);
-                switch (x) {
-                case 1: f(yes); break;
-                default: f(yes);
-                }
-                int y = switch (x) {
-                case 1 -> f(no);
-                default -> { f(yes); yield f(no); }
-                };
-                Runnable r = () -> f(no);
-                Runnable q = () -> { f(yes); };
-                l: f(no);
-                synchronized (f(no)) { f(yes); }
-                return f(no);
-            }
-        }
-    """,
-    "csharp": """
-        f(yes);
-        class C {
-            int a = f(no);
-            int P => f(no);
-            void G() {
-                f(yes);
-                if (a) f(no);
-                else f(no);
-                foreach (var x in f(no)) f(no);
-                switch (x) { case 1: f(yes); break; }
-                var y = x switch { 1 => f(no), _ => f(no) };
-                Action r = () => f(no);
-                Action q = () => { f(yes); };
-                using (f(no)) f(no);
-                lock (f(no)) f(no);
-                var s = $"a{f(no)}";
-                l: f(no);
-            }
-        }
-    """,
-    "rust": """
-        fn g() {
-            f(yes);
-            if f(no) { f(yes); } else { f(yes) }
-            for x in f(no) { f(yes); }
-            match f(no) {
-                1 => f(no),
-                _ => { f(yes); f(yes) }
-            }
-            let c = |x| f(no);
-            let d = || { f(yes) };
-            let y = f(no);
-            h(f(no), [f(no)]);
-            return f(no);
-        }
-        const X: i32 = f(no);
-    """,
-    "php": """
-        <?php
-        f(yes);
-        function g($a = f(no)) {
-            f(yes);
-            if ($a) f(no);
-            else f(no);
-            if ($a): f(yes); endif;
-            foreach (f(no) as $x) f(no);
-            while ($a): f(yes); endwhile;
-            switch ($x) { case 1: f(yes); default: f(yes); }
-            $c = fn() => f(no);
-            $d = function () { f(yes); };
-            $m = match ($x) { 1 => f(no), default => f(no) };
-            echo f(no), f(no);
-            return f(no);
-        }
-    """,
-    "kotlin": """
-        fun g() {
-            f(yes)
-            if (a) f(no) else f(no)
-            for (x in f(no)) f(no)
-            while (a) { f(yes) }
-            when (f(no)) {
-                1 -> f(no)
-                else -> { f(yes) }
-            }
-            val c = { x: Int -> f(yes) }
-            val d = "${f(no)}"
-            h(f(no))
-            return f(no)
-        }
-        fun i() = f(no)
-        val j = f(no)
-    """,
-    "scala": """
-        object A {
-          f(yes)
-          def g() = { f(yes) }
-          def h() = f(no)
-          if (a) f(no) else f(no)
-          while (a) f(no)
-          x match {
-            case 1 => f(yes)
-          }
-          val c = f(no)
-          i(f(no))
-        }
-    """,
-    "swift": """
-        f(yes)
-        func g() {
-            f(yes)
-            if f(no) { f(yes) } else { f(yes) }
-            switch f(no) {
-            case 1:
-                f(yes)
-            default:
-                f(yes)
-            }
-            let c = { f(yes) }
-            guard f(no) else { f(yes) }
-            h(f(no))
-            return f(no)
-        }
-        class C { var x = f(no) }
-    """,
-    "lua": """
-        f(yes)
-        local function g()
-          f(yes)
-          if f(no) then f(yes) else f(yes) end
-          for i = 1, f(no) do f(yes) end
-          repeat f(yes) until f(no)
-          local x = f(no), f(no)
-          h(f(no))
-          return f(no)
-        end
-        t = {f(no), a = f(no)}
-    """,
-    "bash": """
-        f yes
-        g() { f yes; }
-        if a; then f yes; else f yes; fi
-        for i in 1; do f yes; done
-        case x in a) f yes;; esac
-        ( f yes )
-        a && f no
-        f no | g
-        x=$(f no)
-        ! f no
-        f no &
-        f no > x
-    """,
-}
-SEPARATORS = {"bash": "; ", **dict.fromkeys(["python", "ruby", "go", "kotlin", "scala", "swift", "lua"], "\n")}
+STATEMENTS = {language: table for language in languages() if (table := language_table(language)).statements}
 
 
 def with_two(language: str, content: str) -> str:
     """Return code in which two statements replace each call of f with `yes`."""
     lines = []
     for line in content.split("\n"):
-        separator = SEPARATORS.get(language, ";\n")
+        separator = STATEMENTS[language].separator
         indentation = line[: len(line) - len(line.lstrip())] if "\n" in separator else ""
         call, form = (r"\bf yes", "{} yes") if language == "bash" else (r"\bf\(yes\)", "{}(yes)")
         lines.append(re.sub(call, (separator + indentation).join([form.format("p"), form.format("q")]), line))
@@ -362,11 +54,11 @@ def with_two(language: str, content: str) -> str:
 
 @pytest.mark.parametrize("language", STATEMENTS)
 def test_several_statements_replace_only_a_statement_in_a_block(language: str) -> None:
-    content = textwrap.dedent(STATEMENTS[language]).strip() + "\n"
+    content = STATEMENTS[language].statements
     assert not source(content, language).has_syntax_error
     is_shell = language == "bash"
     pattern = "f $X" if is_shell else "f($X)"
-    separator = SEPARATORS.get(language, ";\n")
+    separator = STATEMENTS[language].separator
     rewrite = separator.join(["p $X", "q $X"] if is_shell else ["p($X)", "q($X)"])
     assert rewritten(content, language, pattern, rewrite) == with_two(language, content)
     # One expression may stand everywhere.
@@ -378,7 +70,8 @@ def test_several_statements_replace_only_a_statement_in_a_block(language: str) -
 def test_every_language_of_patterns_with_blocks_has_a_table() -> None:
     tables = {*STATEMENTS, "tsx", "zsh", "css", "hcl", "sql", "toml", "yaml"}
     patterns = {language: LanguagePatterns.of(language) for language in every_language()}
-    assert {language for language, known in patterns.items() if known.blocks} == tables
+    with_blocks = {language for language, known in patterns.items() if known.blocks}
+    assert with_blocks == tables, "add `statements` to tests/conformance/NAME.toml"
     assert tables >= {language for language, known in patterns.items() if known.has_parentheses}
 
 
