@@ -29,10 +29,10 @@ _COMPILED_ENDINGS = tuple(
     )
 )
 """Endings of a source file and of the files that are made from it, which can be named in its place."""
-_FILE_ENDINGS = frozenset(
-    b"c cc cpp cs css csv cxx erb go h hh hpp htm html java jpg js json jsx kt less lua md mjs pdf php png py rb rs "
-    b"rst scala scss sh sql svg swift toml ts tsx txt vue xml yaml yml".split()
-)
+_OTHER_ENDINGS = frozenset(b"csv erb jpg less pdf png rst scss svg txt vue xml".split())
+"""Endings of files in languages without a grammar."""
+_NAMES_OF_MODULES = frozenset(b"bash builder command cp cu har inl markdown nomad rake ru sc thor wsgi zsh".split())
+"""Endings of files with code that are also names of modules, such as `app.wsgi`."""
 _HASH_COMMENTS = re.compile(rb"\s*#(?!\s*(?:include|import|embed)\b)")
 _SLASH_COMMENTS = re.compile(rb"\s*(?://|/\*|\*(?:\s|\Z)|<!--)")
 _TOKEN_BEFORE = re.compile(rb"[\w.@~/\\:$#{}%+\x80-\xff-]*\Z")
@@ -164,7 +164,8 @@ def _names_module(dotted: str, names: FileNames, *, is_loaded: bool) -> bool:
     """Return whether a dotted name is that of the module in a file, or of a member of the module."""
     modules = names.directories if names.is_directory else (*names.directories, names.stem)
     components = dotted.split(".")
-    if components[-1].encode() in _FILE_ENDINGS:
+    ending = components[-1].encode()
+    if ending in _OTHER_ENDINGS or (ending in fact_services().code_endings() and ending not in _NAMES_OF_MODULES):
         return False  # It is the name of another file.
     for module in (components, components[:-1]):
         if module and _ends_with(modules, module) and (len(module) > 1 or is_loaded):

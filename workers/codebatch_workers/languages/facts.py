@@ -7,7 +7,9 @@ from functools import cache
 from importlib import import_module
 
 from codebatch.model.analysis.language_facts import LanguageFacts
-from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, family_of, path_language
+from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, code_endings, family_of, path_language
+
+__all__ = ["call_each_other", "code_endings", "language_facts", "language_family", "path_facts"]
 
 _PLAIN = LanguageFacts(mentions="plain")
 _PLAIN_WITH_HASHES = LanguageFacts(mentions="plain", has_hash_comments=True)

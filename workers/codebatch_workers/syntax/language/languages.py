@@ -375,6 +375,12 @@ def has_grammar(language: str) -> bool:
     return extra is not None and find_spec(extra.module) is not None
 
 
+@cache
+def code_endings() -> frozenset[bytes]:
+    """Return the extensions of files in languages for which a grammar exists."""
+    return frozenset(extension for extension, name in _LANGUAGE_BY_EXTENSION.items() if name in _ALL_GRAMMARS)
+
+
 def every_language() -> list[str]:
     """Return all languages for which a grammar exists, sorted. The grammar need not be installed."""
     return sorted(_ALL_GRAMMARS)
