@@ -18,7 +18,7 @@ import tree_sitter
 from bench.probes.selection import Selection
 from codebatch_workers.lint.python.ruff import common_arguments
 from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
-from codebatch_workers.syntax.language.languages import _ALL_GRAMMARS, load_language
+from codebatch_workers.syntax.language.languages import grammar_module, load_language
 from codebatch_workers.syntax.language_queries import captures_query
 
 # The wheel has only the tags that TypeScript adds to JavaScript. Its authors use both (tree-sitter.json of the
@@ -48,7 +48,7 @@ def _tags(language: str) -> str:
     if language in _OWN_TAGS:
         return _OWN_TAGS[language]
     base = _tags(_TAGS_ADDED_TO[language]) if language in _TAGS_ADDED_TO else ""
-    shipped: str | None = getattr(import_module(_ALL_GRAMMARS[language].module), "TAGS_QUERY", None)
+    shipped: str | None = getattr(import_module(grammar_module(language)), "TAGS_QUERY", None)
     return (shipped or "") + base
 
 

@@ -18,7 +18,7 @@ from radon.visitors import ComplexityVisitor
 
 from codebatch_workers.symbols import complexity
 from codebatch_workers.symbols.outline import scope_definitions
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_language
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
@@ -60,7 +60,7 @@ def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
         captures["function"] = captures.get("function", []) + captures.pop("block", [])
     _, functions = complexity.function_metrics(captures, file.utf8, file.language)
     if query:
-        captures = dict(file.query(tree_sitter.Query(load_grammar(file.language).language, query)))
+        captures = dict(file.query(tree_sitter.Query(load_language(file.language), query)))
         for node in captures.get("tokens", ()):
             inner = innermost(functions, node.start_byte)
             if inner is not None:

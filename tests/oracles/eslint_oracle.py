@@ -14,7 +14,7 @@ import tree_sitter
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from codebatch_workers.symbols.complexity import function_metrics
 from codebatch_workers.syntax.bindings import find_used_bindings
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_language
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.oracles.complexity_oracle import in_terms_of, innermost
@@ -133,7 +133,7 @@ def _defaults(file: SourceFile) -> Counter[int]:
 
     {}`, which sonarjs does not count.
     """
-    query = tree_sitter.Query(load_grammar(file.language).language, _DEFAULTS)
+    query = tree_sitter.Query(load_language(file.language), _DEFAULTS)
     _, functions = function_metrics(file.captures, file.utf8, file.language)
     counts: Counter[int] = Counter()
     for node in file.query(query).get("default", ()):

@@ -10,7 +10,7 @@ from tree_sitter import Parser, Tree
 
 from codebatch.model.record import Diagnostic, Edge, Symbol
 from codebatch_workers.syntax.grammar_gaps.gaps import apply_replacements, tree_without_gaps
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_parser
 from codebatch_workers.syntax.language_gaps import LanguageGaps
 from tests.execution.test_loaded_modules import loaded_modules_after
 from tests.support.resources import cpu_time_below
@@ -198,7 +198,7 @@ WRONG = [
 @pytest.mark.parametrize(("path", "content", "names"), GAPS)
 def test_grammar_gap_is_not_an_error(path: str, content: str, names: list[str]) -> None:
     file = source(path, content)
-    assert load_grammar(file.language).parser.parse(file.utf8).root_node.has_error, (
+    assert load_parser(file.language).parse(file.utf8).root_node.has_error, (
         "the grammar parses this by now: remove the case"
     )
     assert not [record for record in created("parse", Path()).run_file(file) if isinstance(record, Diagnostic)]
@@ -243,7 +243,7 @@ def test_gaps_are_loaded_only_for_a_tree_with_errors(content: str, loaded: list[
 
 
 def test_number_of_parses_is_bounded() -> None:
-    parser = load_grammar("rust").parser
+    parser = load_parser("rust")
     calls: list[bytes] = []
 
     class CountingParser:

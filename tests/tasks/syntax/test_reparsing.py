@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tree_sitter import Tree
 
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_parser
 from tests.tasks.syntax.test_grammar_gaps import GAPS
 
 _LANGUAGES = {"js": "javascript", "ts": "typescript", "rs": "rust", "go": "go", "java": "java", "py": "python"}
@@ -47,7 +47,7 @@ def _edits(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
 @given(_edits())
 def test_reparsed_tree_matches_a_fresh_parse(edit: tuple[str, bytes, bytes]) -> None:
     language, before, after = edit
-    parser = load_grammar(language).parser
+    parser = load_parser(language)
     old = parser.parse(before)
     nodes = _nodes(old)
     assert _nodes(reparse(parser, old, before, after)) == _nodes(parser.parse(after))
@@ -56,6 +56,6 @@ def test_reparsed_tree_matches_a_fresh_parse(edit: tuple[str, bytes, bytes]) -> 
 
 @pytest.mark.parametrize("after", [b"let a = [1,    2];\n", b"let a\n= [1,2]\n\n;", b"\n" * 15])
 def test_changed_line_ends_are_parsed_again(after: bytes) -> None:
-    parser = load_grammar("javascript").parser
+    parser = load_parser("javascript")
     before = b"let a = [1,\n2];\n"
     assert _nodes(reparse(parser, parser.parse(before), before, after)) == _nodes(parser.parse(after))

@@ -62,7 +62,7 @@ def _text(node: Node, utf8: bytes) -> bytes:
 
 def _import_declaration(node: Node) -> Node:
     """Return the declaration that contains an import, with all imports in its brackets."""
-    while node.parent is not None and node.type.startswith("import_spec"):
+    while node.parent is not None and node.parent.type.startswith("import"):
         node = node.parent
     return node
 

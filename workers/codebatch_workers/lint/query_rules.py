@@ -16,7 +16,7 @@ from tree_sitter import Node, Query, QueryError
 from codebatch.model.analysis.language_groups import with_variants
 from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import QueryRule
-from codebatch_workers.syntax.language.languages import every_language, has_grammar, load_grammar
+from codebatch_workers.syntax.language.languages import every_language, has_grammar, load_language
 from codebatch_workers.syntax.patterns.finders import PatternError, pattern_finder
 from codebatch_workers.syntax.source import SourceFile
 
@@ -57,7 +57,7 @@ def _compile_finder(rule: QueryRule) -> _Finder:
 def _compile_query(rule: QueryRule) -> tuple[Query, str]:
     """Compile the query of a rule. Return it, and the name of the capture that it reports. Raises ValueError."""
     try:
-        query = Query(load_grammar(rule.language).language, rule.query)
+        query = Query(load_language(rule.language), rule.query)
     except QueryError as error:
         raise ValueError(f"the query of the rule {rule.id!r} is not valid for {rule.language}: {error}") from error
     names = [query.capture_name(index) for index in range(query.capture_count)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tree_sitter
 
-from codebatch_workers.syntax.language.languages import family_of, load_grammar
+from codebatch_workers.syntax.language.languages import family_of, load_language
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 
 _FAMILIES_DIRECTORY = Path(__file__).parents[1] / "languages"
@@ -29,5 +29,5 @@ def _join_queries(language: str, files: list[str]) -> tree_sitter.Query:
     # They are read as plain files, because importing importlib.resources is slow.
     directory = _FAMILIES_DIRECTORY / (family_of(language) or "") / "queries"
     source = "\n".join((directory / file).read_text(encoding="utf-8") for file in files)
-    query: tree_sitter.Query = tree_sitter.Query(load_grammar(language).language, source)
+    query: tree_sitter.Query = tree_sitter.Query(load_language(language), source)
     return query

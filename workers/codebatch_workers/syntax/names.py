@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import msgspec
 from tree_sitter import Node
@@ -75,11 +76,16 @@ def names_by_field(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[De
 
 
 def identifier_names(
-    node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]
+    node: Node,
+    symbol_type: SymbolType,
+    through: frozenset[str],
+    leaves: frozenset[str],
+    fields: Mapping[str, str] = MappingProxyType({}),
 ) -> list[DeclaredName]:
     """Return each node below a target whose type is in `leaves`. Only nodes with a type in `through` are entered.
 
-    The search is iterative, because patterns can be deeply nested.
+    Of a node with a type in `fields`, only the field that `fields` names is entered. The search is iterative, because
+    patterns can be deeply nested.
     """
     names = []
     pending = [node]
@@ -88,14 +94,8 @@ def identifier_names(
         kind = node.type
         if kind in leaves:
             names.append(DeclaredName(node.start_byte, node.end_byte, symbol_type, ""))
-        elif kind == "pair_pattern":
-            pending.extend(_optional_as_list(node.child_by_field_name("value")))
-        elif kind in ("assignment_pattern", "object_assignment_pattern"):
-            pending.extend(_optional_as_list(node.child_by_field_name("left")))
+        elif kind in fields:
+            pending.extend(node.children_by_field_name(fields[kind]))
         elif kind in through:
             pending.extend(reversed(node.named_children))
     return names
-
-
-def _optional_as_list(node: Node | None) -> list[Node]:
-    return [] if node is None else [node]

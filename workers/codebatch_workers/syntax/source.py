@@ -34,7 +34,7 @@ from codebatch_workers.syntax.grammar_gaps.gaps import tree_without_gaps
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
 from codebatch_workers.syntax.language.attributes import file_attributes
 from codebatch_workers.syntax.language.encodings import DecodedText, decode_content, is_binary
-from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, detect_language, has_grammar, load_grammar
+from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE, detect_language, has_grammar, load_parser
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import NOTEBOOK_LANGUAGE, Notebook, read_notebook
 from codebatch_workers.syntax.language_gaps import LanguageGaps
@@ -309,7 +309,7 @@ class SourceFile:
         (grammar_gaps).
         """
         utf8 = self.parsed_text
-        parser = load_grammar(self.language).parser
+        parser = load_parser(self.language)
         tree = parser.parse(utf8)
         repair = self.syntax.repair_parsed
         if repair is not None:

@@ -9,6 +9,7 @@ from codebatch_workers.syntax.names import DeclaredName, identifier_names, plain
 
 _PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"})
 _LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
+_FIELDS = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
 
 
 def bound_names(node: Node) -> list[tuple[int, int]]:
@@ -19,7 +20,7 @@ def bound_names(node: Node) -> list[tuple[int, int]]:
     if node.type in ("required_parameter", "optional_parameter"):
         node = node.child_by_field_name("pattern") or node
     leaves = _LEAVES | {"type_identifier"}
-    return [(name.start, name.end) for name in identifier_names(node, "variable", _PATTERNS, leaves)]
+    return [(name.start, name.end) for name in identifier_names(node, "variable", _PATTERNS, leaves, _FIELDS)]
 
 
 def declared_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
@@ -37,7 +38,7 @@ def declared_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Dec
         is_default = node.parent is not None and node.parent.type == "export_statement"
         return [DeclaredName(node.start_byte, node.start_byte + 1, symbol_type, "", "default")] if is_default else []
     if name.type in _PATTERNS:
-        return identifier_names(name, symbol_type, _PATTERNS, _LEAVES)
+        return identifier_names(name, symbol_type, _PATTERNS, _LEAVES, _FIELDS)
     if name.type == "string":
         return [DeclaredName(name.start_byte + 1, name.end_byte - 1, symbol_type, "")]
     if name.type == "computed_property_name":

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tree_sitter import Node, Range, Tree
 
 from codebatch_workers.lint.python.injected_names import enclosing_nodes
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_parser
 from codebatch_workers.syntax.source import SourceFile
 
 _EnclosingLinesFinder = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
@@ -133,7 +133,7 @@ def _begins_statement(utf8: bytes, start: int, width: int) -> bool:
 def _parse_lines(file: SourceFile, first: int, last: int) -> Tree:
     starts = file.line_starts
     end = starts[last] if last < len(starts) else len(file.utf8)
-    parser = load_grammar(file.language).parser
+    parser = load_parser(file.language)
     parser.included_ranges = [Range((first - 1, 0), (last, 0), starts[first - 1], end)]
     try:
         return parser.parse(file.utf8)

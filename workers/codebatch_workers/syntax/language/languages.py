@@ -15,8 +15,6 @@ from importlib.machinery import ExtensionFileLoader, PathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from codebatch_workers.syntax.language.first_lines import mode_language, shebang_language, table_by_word
 
 if TYPE_CHECKING:
@@ -275,60 +273,7 @@ def _extension_language(extensions: bytes) -> str | None:
     return None
 
 
-class LoadedGrammar(msgspec.Struct, frozen=True, kw_only=True):
-    """A loaded grammar and its parser."""
-
-    language: tree_sitter.Language
-    parser: tree_sitter.Parser
-
-
-class _GrammarPackage(msgspec.Struct, frozen=True):
-    """A package with a grammar: its distribution, module and function."""
-
-    distribution: str
-    module: str
-    function: str
-
-
-def _grammar_package(name: str, function: str = "language") -> _GrammarPackage:
-    return _GrammarPackage(f"tree-sitter-{name}", f"tree_sitter_{name.replace('-', '_')}", function)
-
-
-_REQUIRED_GRAMMARS: dict[str, _GrammarPackage] = {
-    "bash": _grammar_package("bash"),
-    "c": _grammar_package("c"),
-    "cpp": _grammar_package("cpp"),
-    "go": _grammar_package("go"),
-    "java": _grammar_package("java"),
-    "javascript": _grammar_package("javascript"),
-    "json": _grammar_package("json"),
-    "jsonc": _grammar_package("json"),
-    "python": _grammar_package("python"),
-    "rust": _grammar_package("rust"),
-    "tsx": _grammar_package("typescript", "language_tsx"),
-    "typescript": _grammar_package("typescript", "language_typescript"),
-    "zsh": _grammar_package("bash"),
-}
-# Further grammars. If one is not installed, files in its language have only language-neutral records.
-_EXTRA_GRAMMARS: dict[str, _GrammarPackage] = {
-    "csharp": _grammar_package("c-sharp"),
-    "css": _grammar_package("css"),
-    "hcl": _grammar_package("hcl"),
-    "html": _grammar_package("html"),
-    "kotlin": _grammar_package("kotlin"),
-    "lua": _grammar_package("lua"),
-    "markdown": _grammar_package("markdown"),
-    "php": _grammar_package("php", "language_php"),
-    "ruby": _grammar_package("ruby"),
-    "scala": _grammar_package("scala"),
-    "sql": _grammar_package("sql"),
-    "swift": _grammar_package("swift"),
-    "toml": _grammar_package("toml"),
-    "yaml": _grammar_package("yaml"),
-}
-_ALL_GRAMMARS = _REQUIRED_GRAMMARS | _EXTRA_GRAMMARS
-
-# The languages of each family. A family has a folder in `codebatch_workers.languages`.
+# The languages with a grammar, by family. A family has a folder in `codebatch_workers.languages`.
 _LANGUAGES_BY_FAMILY = {
     "c": "c cpp",
     "csharp": "csharp",
@@ -349,10 +294,30 @@ _FAMILY_BY_LANGUAGE = {
     language: family for family, languages in _LANGUAGES_BY_FAMILY.items() for language in languages.split()
 }
 
+# The languages whose grammars are always installed. If another grammar is not, the files in its language have only
+# language-neutral records.
+_REQUIRED_GRAMMARS = frozenset(
+    {"bash", "c", "cpp", "go", "java", "javascript", "json", "jsonc", "python", "rust", "tsx", "typescript", "zsh"}
+)
+_EXTRA_GRAMMARS = sorted(_FAMILY_BY_LANGUAGE.keys() - _REQUIRED_GRAMMARS)
+# The packages of grammars, without `tree-sitter-`, and their functions, if other than the language and `language`.
+_PACKAGE_BY_LANGUAGE = {"csharp": "c-sharp", "jsonc": "json", "tsx": "typescript", "zsh": "bash"}
+_FUNCTION_BY_LANGUAGE = {"php": "language_php", "tsx": "language_tsx", "typescript": "language_typescript"}
+
+
+def _distribution(language: str) -> str:
+    return f"tree-sitter-{_PACKAGE_BY_LANGUAGE.get(language, language)}"
+
+
+def grammar_module(language: str) -> str:
+    """Return the name of the module that contains a language's grammar."""
+    return _distribution(language).replace("-", "_")
+
+
 # The distributions of grammars. GRAMMAR_TOOLS are always required. EXTRA_GRAMMAR_TOOLS are optional, each with its
 # language.
-GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _REQUIRED_GRAMMARS.values()}))
-EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
+GRAMMAR_TOOLS = ("tree-sitter", *sorted(set(map(_distribution, _REQUIRED_GRAMMARS))))
+EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {_distribution(language): language for language in _EXTRA_GRAMMARS}
 
 # Languages of lists of patterns. Any text is a valid list.
 LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
@@ -369,29 +334,28 @@ def family_of(language: str) -> str | None:
 @cache
 def has_grammar(language: str) -> bool:
     """Return whether a grammar for a language is installed."""
-    if language in _REQUIRED_GRAMMARS:
-        return True
-    extra = _EXTRA_GRAMMARS.get(language)
-    return extra is not None and find_spec(extra.module) is not None
+    is_extra = language in _EXTRA_GRAMMARS
+    return find_spec(grammar_module(language)) is not None if is_extra else language in _REQUIRED_GRAMMARS
 
 
 @cache
 def code_endings() -> frozenset[bytes]:
     """Return the extensions of files in languages for which a grammar exists."""
-    return frozenset(extension for extension, name in _LANGUAGE_BY_EXTENSION.items() if name in _ALL_GRAMMARS)
+    return frozenset(extension for extension, name in _LANGUAGE_BY_EXTENSION.items() if name in _FAMILY_BY_LANGUAGE)
 
 
 def every_language() -> list[str]:
     """Return all languages for which a grammar exists, sorted. The grammar need not be installed."""
-    return sorted(_ALL_GRAMMARS)
+    return sorted(_FAMILY_BY_LANGUAGE)
 
 
+@cache
 def load_language(language: str) -> tree_sitter.Language:
-    """Load the grammar of a language, without its parser. `has_grammar` must be true for the language."""
+    """Return the grammar of a language, without its parser. `has_grammar` must be true for the language."""
     import tree_sitter  # Imported late: coordinators use the tables above, but do not need this import.
 
-    wheel = _ALL_GRAMMARS[language]
-    return tree_sitter.Language(getattr(_compiled_part(wheel.module), wheel.function)())
+    function = _FUNCTION_BY_LANGUAGE.get(language, "language")
+    return tree_sitter.Language(getattr(_compiled_part(grammar_module(language)), function)())
 
 
 def _compiled_part(package: str) -> object:
@@ -408,10 +372,8 @@ def _compiled_part(package: str) -> object:
 
 
 @cache
-def load_grammar(language: str) -> LoadedGrammar:
-    """Return the grammar of a language, loaded once per process. `has_grammar` must be true for the language."""
+def load_parser(language: str) -> tree_sitter.Parser:
+    """Return the parser of a language, loaded once per process. `has_grammar` must be true for the language."""
     import tree_sitter
 
-    loaded = load_language(language)
-    parser = tree_sitter.Parser(loaded)
-    return LoadedGrammar(language=loaded, parser=parser)
+    return tree_sitter.Parser(load_language(language))

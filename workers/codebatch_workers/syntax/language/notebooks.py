@@ -17,7 +17,7 @@ from functools import cached_property
 import msgspec
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_parser
 
 NOTEBOOK_LANGUAGE = "python"
 """The language of all notebooks that are read."""
@@ -94,7 +94,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
 def read_notebook(utf8: bytes) -> Notebook | None:
     """Return the notebook in a file. Return None if it is not a valid notebook, or not in Python."""
-    root = load_grammar("json").parser.parse(utf8).root_node
+    root = load_parser("json").parse(utf8).root_node
     top = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     if top is None or top.type != "object":
         return None

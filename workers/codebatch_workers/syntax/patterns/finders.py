@@ -13,7 +13,7 @@ from tree_sitter import Node, Query, QueryCursor
 
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, has_grammar, load_grammar
+from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, has_grammar, load_language
 from codebatch_workers.syntax.names import NAME_NODE_TYPE
 from codebatch_workers.syntax.patterns.matching import PatternMatcher, TooManySteps
 from codebatch_workers.syntax.patterns.queries import read_query, required_literals
@@ -125,7 +125,7 @@ def pattern_finder(text: str, language: str) -> SyntaxFinder:
 
 def _query_for(pattern: PatternNode, language: str) -> Query:
     """Return a query that captures all nodes of one type: the type of the pattern's outermost node."""
-    query: Query = Query(load_grammar(language).language, f"({pattern.kind}) @_")
+    query: Query = Query(load_language(language), f"({pattern.kind}) @_")
     return query
 
 

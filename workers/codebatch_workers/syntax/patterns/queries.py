@@ -7,7 +7,7 @@ import re
 from tree_sitter import Query, QueryError
 
 from codebatch.model.text.suggestions import closest_word
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_language
 from codebatch_workers.syntax.patterns.reading import PatternError
 
 QUERY_BYTES_MAX = 10_000
@@ -55,7 +55,7 @@ def required_literals(query: Query, text: str) -> tuple[bytes, ...]:
 
 
 def _compile_query(text: str, language: str) -> Query:
-    loaded = load_grammar(language).language
+    loaded = load_language(language)
     try:
         compiled: Query = Query(loaded, text)
         return compiled
@@ -75,7 +75,7 @@ def _query_error(error: str, text: str, language: str) -> PatternError:
     line = text.split("\n")[row] if row < text.count("\n") + 1 else ""
     # Tree-sitter counts the column in bytes, but `place` needs it in characters.
     place = (row, len(line.encode()[:column].decode("utf-8", "ignore")))
-    loaded = load_grammar(language).language
+    loaded = load_language(language)
     known: list[str] = []
     if "field" in problem:
         known = [str(loaded.field_name_for_id(number)) for number in range(1, loaded.field_count + 1)]

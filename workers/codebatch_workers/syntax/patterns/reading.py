@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from codebatch_workers.syntax.comments import comment_spans
-from codebatch_workers.syntax.language.languages import load_grammar
+from codebatch_workers.syntax.language.languages import load_parser
 from codebatch_workers.syntax.language_syntax import LanguageSyntax
 from codebatch_workers.syntax.patterns.language_patterns import LanguagePatterns
 
@@ -121,7 +121,7 @@ def literal_lines(code: str, language: str) -> frozenset[int]:
     """Return the numbers, from 1, of the lines of new code that begin in a literal, such as a string or a heredoc."""
     # A placeholder as long as the metavariable keeps all positions.
     text = METAVARIABLE.sub(lambda match: "z" * len(match[0]), code).encode()
-    parser = load_grammar(language).parser
+    parser = load_parser(language)
     contexts = [
         (len(prefix), parser.parse(prefix.encode() + text + suffix.encode() + b"\n").root_node)
         for prefix, suffix in LanguagePatterns.of(language).contexts
@@ -171,7 +171,7 @@ class _PatternReader:
     def __init__(self, text: str, holes: Sequence[tuple[str, int, int]], language: str) -> None:
         self._text = text
         self._holes = holes
-        self._parser = load_grammar(language).parser
+        self._parser = load_parser(language)
         patterns = LanguagePatterns.of(language)
         self._stand_ins = patterns.stand_ins
         self._first_stand_in_for_many = patterns.stand_in_for_many or self._stand_ins[0]
