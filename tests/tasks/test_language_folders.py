@@ -44,7 +44,6 @@ MODULES_WITH_NAMES = {
     "codebatch/plugins/entry_points.py": _INTERPRETER,
     "codebatch/plugins/key_coverage.py": _INTERPRETER,
     "codebatch/plugins/user_tasks.py": _INTERPRETER,
-    "codebatch/query/sources/parsed_files.py": "languages of texts without code, also those without a folder",
     "codebatch/testing/tasks.py": _INTERPRETER,
     "codebatch/work/definition/task_files.py": _FORMAT,
     "workers/codebatch_workers/syntax/language/first_lines.py": _REGISTRY,

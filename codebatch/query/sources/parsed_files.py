@@ -9,6 +9,7 @@ from functools import cache
 import msgspec
 
 from codebatch.model.record import NON_PRODUCTION_CLASSES
+from codebatch.plugins.worker_services import fact_services
 from codebatch.query.filters.decoding import RecordPath, decode_lines
 from codebatch.query.secondary_files import SecondaryCategory
 
@@ -17,8 +18,6 @@ PARTIAL_PARSE_STATES = ("errors", "partial")
 
 _TEST_CLASSES = frozenset(("documentation", "fixture", "test", "example"))
 _UNPARSED_CLASSES = ("binary", "huge", "minified")
-_LANGUAGES_WITHOUT_CODE = ("gitattributes", "gitignore", "markdown")
-"""Languages without code that is compiled or run. Their files do not count as `FileStates.plain`."""
 
 
 class ParsedFile(RecordPath, frozen=True, kw_only=True, gc=False):
@@ -73,9 +72,10 @@ def file_states(files: Iterable[ParsedFile]) -> FileStates:
         parsed[parse] += number
         if parse in ("skipped", "unsupported"):
             unparsed[class_ if class_ in _UNPARSED_CLASSES else language] += number
+    facts_of = fact_services().language_facts
     plain = sum(
         number
         for (parse, class_, language), number in by_state.items()
-        if (parse, class_) == ("ok", "text") and language not in _LANGUAGES_WITHOUT_CODE
+        if (parse, class_) == ("ok", "text") and facts_of(language).mentions != "none"
     )
     return FileStates(parsed["partial"], parsed["errors"], plain, unparsed)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import itemgetter
 
 from codebatch.model.entry import path_fields
-from codebatch.model.record import Edge, File, Names, Symbol
+from codebatch.model.record import Edge, File, Names, Record, Symbol
 from codebatch_workers.api.project import Project
 from codebatch_workers.resolution.implicit_rule import ImplicitImportRule
 from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
@@ -31,29 +31,32 @@ class ImplicitImports:
         languages = {language: rule_of(language) for language in {file.lang for file in files.values()}}
         self._languages = {path: file.lang for path, file in files.items() if languages[file.lang] is not None}
         self._rules = {language: context.shared(rule) for language, rule in languages.items() if rule is not None}
-        texts = {rule.definitions_text for rule in self._rules.values()}
-        text = texts.pop() if len(texts) == 1 else ""
         without_symbols = dict(self._languages)
-        for entry, records in project.records("symbols", "symbol", holding=text) if self._rules else ():
-            path = path_fields(entry.path)[0]
-            language = without_symbols.pop(path, None) if isinstance(path, str) else None
-            if isinstance(path, str) and language is not None:
-                symbols = [record for record in records if isinstance(record, Symbol)]
-                is_partial = files[path].parse != "ok"
-                self._rules[language].add_definitions(path, language, symbols, is_partial=is_partial)
+        text = _common_text(rule.definitions_text for rule in self._rules.values())
+        for path, records in self._read(project, "symbol", text, self._rules):
+            language, symbols = without_symbols.pop(path), [one for one in records if isinstance(one, Symbol)]
+            self._rules[language].add_definitions(path, language, symbols, is_partial=files[path].parse != "ok")
         for path, language in without_symbols.items():
             self._rules[language].add_definitions(path, language, (), is_partial=files[path].parse != "ok")
         with_relations = {name: rule for name, rule in self._rules.items() if rule.relations_text}
-        texts = {rule.relations_text for rule in with_relations.values()}
-        text = texts.pop() if len(texts) == 1 else ""
-        for entry, records in project.records("symbols", "edge", holding=text) if with_relations else ():
-            path = path_fields(entry.path)[0]
-            language = self._languages.get(path) if isinstance(path, str) else None
-            if isinstance(path, str) and language in with_relations:
-                edges = [record for record in records if isinstance(record, Edge)]
-                with_relations[language].add_relations(path, edges)
+        text = _common_text(rule.relations_text for rule in with_relations.values())
+        for path, records in self._read(project, "edge", text, with_relations):
+            edges = [record for record in records if isinstance(record, Edge)]
+            with_relations[self._languages[path]].add_relations(path, edges)
+        with_declarations = {name: rule for name, rule in self._rules.items() if rule.needs_declarations}
+        for path, records in self._read(project, "names", '"declared":', with_declarations):
+            for record in records:
+                if isinstance(record, Names):
+                    with_declarations[self._languages[path]].add_declarations(path, record.declared)
 
-        self._add_declarations(project)
+    def _read(
+        self, project: Project, kind: str, text: str, languages: Collection[str]
+    ) -> Iterator[tuple[str, Sequence[Record]]]:
+        """Yield the records of a kind whose lines contain a text, by file, for the files in some languages."""
+        for entry, records in project.records("symbols", kind, holding=text) if languages else ():
+            path = path_fields(entry.path)[0]
+            if isinstance(path, str) and self._languages.get(path) in languages:
+                yield path, records
 
     @property
     def definitions(self) -> Mapping[str, PackageDefinitions]:
@@ -75,16 +78,6 @@ class ImplicitImports:
         if names is None or language is None or len(paths) < 2:
             return paths
         return self._rules[language].select_used(path, target, paths, names)
-
-    def _add_declarations(self, project: Project) -> None:
-        rules = {language: rule for language, rule in self._rules.items() if rule.needs_declarations}
-        for entry, records in project.records("symbols", "names", holding='"declared":') if rules else ():
-            path = path_fields(entry.path)[0]
-            rule = rules.get(self._languages.get(path, "")) if isinstance(path, str) else None
-            if rule is not None and isinstance(path, str):
-                for record in records:
-                    if isinstance(record, Names):
-                        rule.add_declarations(path, record.declared)
 
     def edges(self, path: str, names: Names | None, imports: Sequence[Edge]) -> Iterator[Edge]:
         """Yield a `depends` edge for each name that a file uses without an import, and each file that defines it."""
@@ -113,3 +106,9 @@ class ImplicitImports:
                         imported=resolved.name,
                         implicit=True,
                     )
+
+
+def _common_text(texts: Iterable[str]) -> str:
+    """Return the text that is common to some rules, or an empty text if they need different ones."""
+    unique = set(texts)
+    return unique.pop() if len(unique) == 1 else ""
