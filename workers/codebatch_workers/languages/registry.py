@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from codebatch_workers.syntax.language.parts import find_value
@@ -14,19 +13,16 @@ if TYPE_CHECKING:
     from codebatch_workers.uses.language_resolver import LanguageUses
 
 
-@cache
 def import_rule(language: str) -> Callable[[ImportContext], ImportRule] | None:
     """Return the rule of a language for imports, or None if its imports are not resolved."""
     return cast("Callable[[ImportContext], ImportRule] | None", find_value(language, "imports"))
 
 
-@cache
 def implicit_import_rule(language: str) -> type[ImplicitImportRule] | None:
     """Return the rule of a language for names that are used without an import, or None if it has none."""
     return cast("type[ImplicitImportRule] | None", find_value(language, "implicit"))
 
 
-@cache
 def language_uses(language: str) -> LanguageUses | None:
     """Return how the uses of names are resolved in a language, or None if they are not."""
     return cast("LanguageUses | None", find_value(language, "uses"))

@@ -33,12 +33,10 @@ def declared_modules(text: str) -> frozenset[str]:
 
 
 def relevant_part(path: str, content: bytes) -> Hashable:
-    """Return the part of a file's content that affects how imports resolve, or None if there is none.
+    """Return the part of the content of a configuration file that affects how imports resolve.
 
     If two contents have equal parts, imports resolve in the same way with either content.
     """
-    if not is_configuration_file(path) or len(content) > DOCUMENT_BYTES_MAX:
-        return None
     return declared_modules(decode_text(content)) if path.endswith(RUST_ENDING) else content
 
 

@@ -27,7 +27,7 @@ PATTERNS = {
         contexts=(NO_CONTEXT, ("", ";"), ("class C {\n", "\n}")),
         blocks=frozenset({"compilation_unit", "block", "switch_section", "declaration_list"}),
         expressions=frozenset({"local_declaration_statement", "variable_declaration"}),
-        valueless_block="block",
+        refused_changes={"lambda_expression": frozenset({"block"})},
         has_parentheses=True,
         literal=CodeLiteral("interpolated_string_expression", _find_forbidden),
     )

@@ -53,6 +53,7 @@ PATTERNS = {
         contexts=(("func f() {\n", "\n}"), NO_CONTEXT, ("var x ", "")),
         blocks=frozenset({"source_file", "statement_list"}),
         statement_expressions=frozenset({"call_expression", "unary_expression"}),
+        refused_changes=dict.fromkeys(("defer_statement", "go_statement"), frozenset()),
         has_parentheses=True,
         needs_parentheses=_needs_parentheses,
     )

@@ -18,7 +18,8 @@ _JAVASCRIPT = LanguagePatterns(
     stand_ins=("{n}", '"{n}"', "case {n}:"),
     contexts=(NO_CONTEXT, ("class C {\n", "\n}")),
     blocks=frozenset({"program", "statement_block", "switch_case", "switch_default", "class_body"}),
-    valueless_block="statement_block",
+    # An object would be read as a block, unless it is in parentheses.
+    refused_changes={"arrow_function": frozenset({"object", "statement_block"})},
     has_parentheses=True,
     statement_start=StatementStart(
         re.compile(rb"\{|(?:async\s+)?function\b|class\b|let\s*\["),

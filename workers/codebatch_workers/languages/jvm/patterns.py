@@ -21,7 +21,7 @@ PATTERNS = {
         statement_expressions=frozenset(
             {"assignment_expression", "method_invocation", "object_creation_expression", "update_expression"}
         ),
-        valueless_block="block",
+        refused_changes={"lambda_expression": frozenset({"block"})},
         has_parentheses=True,
     ),
     "kotlin": LanguagePatterns(

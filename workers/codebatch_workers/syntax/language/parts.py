@@ -42,6 +42,7 @@ def _find_part(language: str, kind: type[LanguagePart]) -> object:
     return find_value(language, kind.MODULE) or kind()
 
 
+@cache
 def find_value(language: str, module: str) -> object | None:
     """Return the value of a language in a module of its family, or None if there is no such module or value."""
     family = family_of(language)

@@ -71,7 +71,8 @@ class LanguagePatterns(LanguagePart, frozen=True, kw_only=True):
     - `blocks`: the types of nodes that consist of any number of statements.
     - `expressions`: the types of statements and declarations that may stand for expressions: `a * b;` in C.
     - `statement_expressions`: the types of expressions that may be statements. Empty if all may.
-    - `valueless_block`: the type of the block of a function that cannot be replaced by an expression.
+    - `refused_changes`: for types of nodes, the types of code that may not replace code of another type in them. If
+      there are none, no other type may.
 
     Grouping (grouping.py, operands.py):
 
@@ -96,7 +97,7 @@ class LanguagePatterns(LanguagePart, frozen=True, kw_only=True):
     blocks: frozenset[str] = frozenset()
     expressions: frozenset[str] = frozenset()
     statement_expressions: frozenset[str] = frozenset()
-    valueless_block: str = ""
+    refused_changes: Mapping[str, frozenset[str]] = {}
     has_parentheses: bool = False
     has_words: bool = False
     needs_parentheses: Callable[[Node, Node, bool], bool | None] | None = None

@@ -37,7 +37,6 @@ _DECLARATION = re.compile(
     r"(?!.*(?:expression|command))(?:.*(?:declaration|definition)|import|export|(?:function|impl|mod|struct|enum)_item)"
 )
 _BRACKETS = ("(", "[", "{")
-_FUNCTIONS = frozenset({"arrow_function", "lambda_expression"})
 # In a shell, commands of a pipeline may be added.
 _PIPELINE = "pipeline"
 _PIPES = ("|", "|&")
@@ -47,8 +46,6 @@ _STATEMENT_PARTS = ("init", "initializer", "update")
 # A redirection only concerns the last command.
 _REDIRECTED = "redirected_statement"
 _COMMAND_LISTS = ("list", _PIPELINE)
-# In Go, only a call may be deferred.
-_CALLS = ("defer_statement", "go_statement")
 
 
 class Misplaced(NamedTuple):
@@ -302,12 +299,10 @@ class _Comparison:
             return None
         if not self._is_alone(parent, after):
             return NOT_ALONE
-        if parent in _CALLS:
-            return NOT_ONE
-        if parent in _FUNCTIONS and after == self._patterns.valueless_block:
-            return STATEMENT
-        # JavaScript reads a block there, unless the object is in parentheses.
-        return NOT_ONE if parent in _FUNCTIONS and after == "object" else None
+        refused = self._patterns.refused_changes.get(parent)
+        if refused is None or (refused and after not in refused):
+            return None
+        return STATEMENT if after.endswith("block") else NOT_ONE
 
     def _is_alone(self, parent: str, child: str) -> bool:
         """Return whether a node may be a whole statement, if its parent is such a statement."""
