@@ -90,18 +90,19 @@ class PossibleDefinitions:
 
     def is_hidden(self, path: str, name: str, source: str) -> bool:
         """Return whether a file defines a name that code in the file `source` cannot see."""
-        module_file, clause = reference_facts(path).module_file, reference_facts(path).package_clause
-        symbols = self.records_of(path, "symbols") if module_file or clause else ()
+        facts = reference_facts(path)
+        symbols = self.records_of(path, "symbols") if facts.module_file or facts.package_clause else ()
         ranks = [visibility_rank(record.get("visibility")) for record in symbols if record.get("qualified") == name]
         if not ranks or source == path:
             return False
-        if module_file is not None:
-            module = module_file.sub("", path)
+        if facts.module_file is not None:
+            module = facts.module_file.sub("", path)
             is_around = not module or source.startswith(f"{module}/")
             return max(ranks) == _VISIBILITIES.index("private") and not is_around
+        assert facts.package_clause is not None
         texts = ((self._search.read(each) or (b"", {}))[0] for each in (path, source))
-        packages = {None if clause is None or (found := clause.search(text)) is None else found[1] for text in texts}
-        return max(ranks) < _VISIBILITIES.index("public") and len(packages) > 1
+        own, other = (facts.package_clause.findall(text)[:1] for text in texts)
+        return max(ranks) < _VISIBILITIES.index("public") and own != other
 
     def is_parsed(self, path: str) -> bool:
         """Return whether HEAD could parse a file completely."""
