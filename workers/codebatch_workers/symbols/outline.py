@@ -23,7 +23,8 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     command        a callee that is called as it is written
     comment        a comment; without this capture, comments count as code
     use            a name that is used; only for the names that a file uses without an import (used_names.py)
-    element, macro, decorator, import     see the methods of this class and of relations.py
+    element, component    the name of an element of markup in code, and one that names a callee
+    macro, decorator, import    see the methods of this class and of relations.py
 
 Names come from `LanguageSyntax.declared_names`, which can return other symbol types than those of the captures.
 A callee that is not a chain of names needs an entry in callees.py.

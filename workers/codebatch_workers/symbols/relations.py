@@ -172,11 +172,8 @@ class FileRelations:
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
                 self._add_calls_of(node, self._scope_at(node.start_byte).qualified)
-        for node in self.captures.get("element", ()):
-            text = self.utf8[node.start_byte : node.end_byte]
-            # `<div>` is HTML. `<Menu>` and `<ui.Menu>` call the named component.
-            if not text[:1].islower() or b"." in text:
-                self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
+        for node in self.captures.get("component", ()):
+            self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
         for node in self.captures.get("command", ()):
             self._add_edge(node.start_byte, "calls", self._text(node))
 
