@@ -6,13 +6,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from codebatch.operations.names.overridden_methods import find_outer_bases
+from codebatch.operations.names.class_hierarchy import ClassHierarchy
 from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import last_name, path_bytes
-from codebatch.query.sources.records import BatchRecords
 
 _CALLED_FUNCTIONS = r"main|Main|init|__getattr__|__dir__"
 """Functions outside of classes that a runtime calls by their names."""
@@ -30,10 +29,10 @@ _PASSIVE_BASE = re.compile(
 
 
 def implicit_callers(
-    records: BatchRecords, uses: ProjectUses, definitions: Sequence[JsonRecord]
+    hierarchy: ClassHierarchy, uses: ProjectUses, definitions: Sequence[JsonRecord]
 ) -> tuple[Evidence, ...]:
     """Return the evidence that code calls one of some definitions without its name. Raises StoreCorrupt."""
-    callers = [caller for definition in definitions for caller in _callers(records, uses, definition)]
+    callers = [caller for definition in definitions for caller in _callers(hierarchy, uses, definition)]
     if not callers:
         return ()
     shown = list(dict.fromkeys(callers))[:_CALLERS_SHOWN]
@@ -41,7 +40,7 @@ def implicit_callers(
     return (Evidence(kind="implicit", count=len(callers), text=text),)
 
 
-def _callers(records: BatchRecords, uses: ProjectUses, definition: JsonRecord) -> Iterator[str]:
+def _callers(hierarchy: ClassHierarchy, uses: ProjectUses, definition: JsonRecord) -> Iterator[str]:
     path, name = path_bytes(definition), str(definition["name"])
     file, line, column = os.fsdecode(path), definition["line"], definition["column"]
     assert isinstance(line, int)
@@ -61,6 +60,6 @@ def _callers(records: BatchRecords, uses: ProjectUses, definition: JsonRecord) -
         return
     # The default methods of the base call the others by their names.
     bases = {mark.removeprefix(facts.base_mark).partition("<")[0].rpartition("::")[2] for mark in named}
-    for base in find_outer_bases(records, definition):
+    for base in hierarchy.outer_bases(definition):
         if base in bases if facts.base_mark else not _PASSIVE_BASE.fullmatch(base):
             yield base

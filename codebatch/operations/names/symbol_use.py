@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.model.analysis.uses import Certainty, Definition, NameUse
+from codebatch.model.analysis.uses import Certainty, Definition, NameUse, least_certain
 from codebatch.model.entry import path_row
 from codebatch.operations import ignore_note
 from codebatch.operations.queries.batch_query import try_find_item
@@ -42,6 +42,13 @@ _TYPES_WITHOUT_LABELS = frozenset(
 )
 """Types of definitions that neither the name of an argument nor the key of a literal can mean."""
 _BASE_OBJECTS = frozenset({"base", "parent", "super"})
+
+
+class Overridden(msgspec.Struct, frozen=True):
+    """A method that another one overrides or implements: its qualified name, and how certain this is."""
+
+    qualified: str
+    certainty: Certainty
 
 
 class SymbolUse(msgspec.Struct, frozen=True):
@@ -177,13 +184,21 @@ def classify(
     return SymbolUse(path, use, "name", candidates)
 
 
-def classify_through(path: bytes, use: NameUse, overridden: Mapping[SymbolKey, str]) -> SymbolUse | None:
-    """Return the use of a method that the requested one overrides, or None if the call is bound to the former."""
+def classify_through(path: bytes, use: NameUse, overridden: Mapping[SymbolKey, Overridden]) -> SymbolUse | None:
+    """Return the use of a method that the requested one overrides, or None if the call is bound to the former.
+
+    Which of the methods a value has is known at best from its type, so the use is not `exact`.
+    """
     places = [(found.path, found.qualified) for found in use.resolved.definitions]
-    through = next((overridden[place] for place in places if place in overridden), "")
-    if not through or use.role not in ("call", "reference") or _is_bound_to_base(path, use.target, through):
+    through = next((overridden[place] for place in places if place in overridden), None)
+    if (
+        through is None
+        or use.role not in ("call", "reference")
+        or _is_bound_to_base(path, use.target, through.qualified)
+    ):
         return None
-    return SymbolUse(path, use, "name", len(places), through)
+    certainty = least_certain(least_certain("inferred", use.resolved.certainty), through.certainty)
+    return SymbolUse(path, use, certainty, len(places), through.qualified)
 
 
 def _is_bound_to_base(path: bytes, target: str, method: str) -> bool:

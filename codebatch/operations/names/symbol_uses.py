@@ -20,11 +20,12 @@ from codebatch.model.analysis.uses import NameUse
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.record import Edge
 from codebatch.model.text.words import searched_word
+from codebatch.operations.names.class_hierarchy import ClassHierarchy
 from codebatch.operations.names.implicit_callers import implicit_callers
 from codebatch.operations.names.joined_names import find_joined_names
 from codebatch.operations.names.missing_modules import MissingModules
-from codebatch.operations.names.overridden_methods import find_outer_bases, find_overridden_methods
 from codebatch.operations.names.symbol_use import (
+    Overridden,
     Selection,
     SymbolKey,
     SymbolUse,
@@ -114,8 +115,7 @@ def search_uses(
     candidates = len(symbol_keys(all_definitions))
     paths = PathFilter(path)
     same_name = all_definitions if last == name else find_definitions_only(search.question, last)[0]
-    overridden = find_overridden_methods(search.question.records, definitions, same_name)
-    search.overridden = {next(iter(symbol_keys([record]))): str(record["qualified"]) for record in overridden}
+    search.overridden = search.hierarchy.overridden(definitions, same_name)
     search.selection = Selection.of(definitions, all_definitions, is_narrow=bool(definition) or last != name)
     found = search.uses(last, symbol_keys(definitions), candidates) if definitions else search.foreign_uses(last)
     uses: list[SymbolUse] = []
@@ -201,11 +201,12 @@ class UseSearch:
     """A search for the uses of symbols in the files of a batch. Facts about files are kept between searches.
 
     - `missing`: the paths of files whose content is missing.
-    - `overridden`: methods, with their qualified names, whose uses are also uses of the methods that override them.
+    - `overridden`: methods whose uses are also uses of the methods that override them.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
     - `selection`: the definitions that a question selects among those with one qualified name.
     - `unfitting`: the number of calls that cannot mean a selected definition, by the number of their arguments.
     - `resolver`: the resolution of the uses in one file.
+    - `hierarchy`: the bases of classes.
     - `names`: the name that was searched first, then its other spellings.
     - `unbound`: the number of files that import a module with a default export late, without a name for the export.
     """
@@ -214,7 +215,7 @@ class UseSearch:
         self.missing: list[bytes] = []
         self.unfollowed = self._outer_calls = self.unbound = self.unfitting = 0
         self.question = question
-        self.overridden: Mapping[SymbolKey, str] = {}
+        self.overridden: Mapping[SymbolKey, Overridden] = {}
         self.selection = Selection()
         self.names: tuple[str, ...] = ()
         self._spellings = Spellings(question.records)
@@ -226,6 +227,7 @@ class UseSearch:
         self._items: dict[str, int | None] = {}
         self._paths_with_name: dict[str, list[str]] = {}
         self.resolver = use_services().project_uses(self.read, self.links_of, self._files_with_name)
+        self.hierarchy = ClassHierarchy(self._records, self.resolver)
 
     @property
     def completeness(self) -> Completeness:
@@ -242,7 +244,7 @@ class UseSearch:
         for short in [name.removesuffix(ending) for ending in endings for name in names if name.endswith(ending)]:
             uses = sum(use.role in ("call", "reference") for _, use in self._uses_of_name(short))
             joined += use_evidence(short, {"short": uses} if uses else {}, "")
-        return (*implicit_callers(self._records, self.resolver, definitions), *joined)
+        return (*implicit_callers(self.hierarchy, self.resolver, definitions), *joined)
 
     def misplaced(self, definitions: Sequence[JsonRecord]) -> int:
         """Return the number of uses through missing modules that seem to be those of some definitions."""
@@ -303,7 +305,7 @@ class UseSearch:
         """
         methods = [record for record in definitions if record.get("scope")] if self._outer_calls else ()
         is_open = any(
-            _language_facts(self, method).has_structural_types or find_outer_bases(self._records, method)
+            _language_facts(self, method).has_structural_types or self.hierarchy.outer_bases(method)
             for method in methods
         )
         return self._outer_calls if is_open else 0

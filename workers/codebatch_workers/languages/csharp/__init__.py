@@ -8,6 +8,7 @@ FACTS = {
     "csharp": LanguageFacts(
         has_all_links=True,
         has_implicit_imports=True,
+        merges_declarations=True,
         attribute_ending="Attribute",
         unparsed_users=frozenset({"fsharp", "vb"}),
         called_methods="Main|Dispose|DisposeAsync|ToString|Equals|GetHashCode|GetEnumerator|MoveNext|Deconstruct"

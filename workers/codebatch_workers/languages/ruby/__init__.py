@@ -9,6 +9,7 @@ FACTS = {
         has_hash_comments=True,
         has_all_links=True,
         has_implicit_imports=True,
+        merges_declarations=True,
         unparsed_users=frozenset({"erb"}),
         called_methods=r"initialize|\w+_missing\??|inherited|included|extended|prepended|method_added|to_\w+|each|call"
         r"|coerce|hash|eql\?|inspect|\W+",
