@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
     from codebatch.operations.names.callers import Caller
     from codebatch.operations.names.impact import Impact
+    from codebatch.operations.names.implementations import Implementation
     from codebatch.operations.names.symbol_impact import SymbolDependent, SymbolImpact
     from codebatch.operations.names.symbol_overview import SymbolOverview
     from codebatch.operations.names.symbol_use import SymbolUse
@@ -154,6 +155,7 @@ __all__ = [
     "Hotspot",
     "Hotspots",
     "Impact",
+    "Implementation",
     "ImportResult",
     "InternalError",
     "InvalidConfiguration",
@@ -235,6 +237,7 @@ _EXPORTED_NAMES = {
     "operations.gate.quality_gate": "check CheckResult",
     "operations.hotspots.hotspots": "Hotspot Hotspots",
     "operations.names.callers": "Caller",
+    "operations.names.implementations": "Implementation",
     "operations.names.symbol_impact": "SymbolDependent SymbolImpact",
     "operations.names.symbol_overview": "SymbolOverview",
     "operations.names.symbol_use": "SymbolUse",

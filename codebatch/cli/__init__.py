@@ -63,6 +63,10 @@ COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
         "find": ("query.find:find", "Find code that matches a pattern or a tree-sitter query"),
         "def": ("query.definitions:define", "Find the definitions of a name"),
         "callers": ("query.definitions:callers", "List the functions that call a name"),
+        "implementations": (
+            "query.definitions:implementations",
+            "List the types that inherit a type, or the methods that override a method",
+        ),
         "outline": ("query.definitions:outline", "List the definitions in a file"),
         "refs": ("query.references:references", "Same as references"),
         "regressions": ("compare.diff:regressions", "List new findings and raised severities"),

@@ -93,6 +93,9 @@ SymbolType = Literal[
     "import",
 ]
 
+ANONYMOUS = "<anonymous>"
+"""The last part of the qualified name of a function or class without a name."""
+
 
 class BaseRecord(PathMembers, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
     """Base of all records: the file that the record describes."""

@@ -35,6 +35,7 @@ MORE_WORDS = {
     "def": "Main",
     "diff": "latest latest",
     "export": "sarif",
+    "implementations": "Main",
     "improvements": "latest latest",
     "regressions": "latest latest",
     "outline": "src/main.py",

@@ -291,6 +291,23 @@ class CallerRow(PathMembers, frozen=True, kw_only=True):
     through: str
 
 
+class ImplementationRow(PathMembers, frozen=True, kw_only=True):
+    """A type or method in the answer of `codebatch implementations`.
+
+    A type that inherits a type names `base` as its base, after `distance` steps from type to type. A method overrides
+    the method `base`. `resolution` is how certain this is. For a type that the batch does not define, it is `external`.
+    """
+
+    line: int
+    column: int
+    symbol_type: str
+    qualified: str
+    relation: Literal["implements", "inherits", "overrides"]
+    base: str
+    distance: int
+    resolution: Certainty
+
+
 class SymbolDependentRow(PathMembers, frozen=True, kw_only=True):
     """Code in the answer of `codebatch impact NAME` that uses a symbol, directly or indirectly.
 

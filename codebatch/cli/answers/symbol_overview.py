@@ -10,6 +10,7 @@ from codebatch.cli.framework.answer_printing import emit_document
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.records import record_line
 from codebatch.cli.output.widths import fit_line, terminal_width
+from codebatch.cli.query.symbol_options import implementation_line
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.names.symbol_overview import SymbolOverview
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
@@ -49,6 +50,10 @@ def _overview_lines(answer: Answer[SymbolOverview], name: str) -> Iterator[str]:
     elif answer.coverage is not None:
         is_certain = not answer.coverage.doubt
         yield f"callers: {none_text('calls', answer.coverage, answer.completeness) if is_certain else 'none found'}"
+    found = overview.implementations
+    if found:
+        yield f"implementations: {len(found):,}"
+        yield from _list_lines(map(implementation_line, found), len(found), f"codebatch implementations {quoted}")
     yield f"calls: {count_text(len(overview.calls), 'name')}" if overview.calls else "calls: none"
     yield from _list_lines(map(_call_line, overview.calls), len(overview.calls), f"codebatch inspect {quoted} --json")
     yield f"tests: {count_text(len(overview.tests), 'file')}" if overview.tests else "tests: none found"

@@ -107,6 +107,7 @@ _SOURCES_BY_COMMAND: dict[str, tuple[str, ...]] = {
     "graph": _QUERY_SOURCES,
     "hotspots": (*_SEARCH_SOURCES, "history"),
     "impact": (*_SEARCH_SOURCES, "contents"),
+    "implementations": (*_SEARCH_SOURCES, "contents"),
     "improvements": _COMPARISON_SOURCES,
     "inspect": (*_SEARCH_SOURCES, "contents"),
     "outline": _QUERY_SOURCES,

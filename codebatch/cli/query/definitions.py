@@ -1,4 +1,4 @@
-"""The commands `def`, `callers` and `outline`: the definitions and callers of a name, and the definitions in a file."""
+"""The commands `def`, `callers`, `implementations` and `outline`: the definitions and uses of a name or in a file."""
 
 from __future__ import annotations
 
@@ -22,10 +22,19 @@ from codebatch.cli.framework.context import (
 from codebatch.cli.framework.format_option import form_option, resolve_form
 from codebatch.cli.framework.path_arguments import path_clause, path_restriction, paths_argument
 from codebatch.cli.output.records import record_line
-from codebatch.cli.query.symbol_options import certainty_mark, definition_option, exact_option
+from codebatch.cli.query.symbol_options import (
+    certainty_mark,
+    definition_option,
+    exact_option,
+    implementation_line,
+    resolution_mark,
+)
 from codebatch.model.entry import display_path
 from codebatch.query.fields import JsonRecord, record_path
 
+_IMPLEMENTATION_COLUMNS = (
+    "path", "line", "column", "symbol_type", "qualified", "relation", "base", "distance", "resolution"
+)  # fmt: skip
 _CALLER_COLUMNS = ("path", "line", "scope", "target", "calls", "resolution")
 
 
@@ -93,6 +102,43 @@ def callers(
 
 
 @command()
+@click.argument("name")
+@paths_argument
+@query_batch_option
+@path_option
+@definition_option
+@common_option("limit", help="Maximum number of files", default_text=LIMIT_DEFAULT_TEXT)
+@form_option
+@with_common_options
+def implementations(
+    context: CommandContext,
+    name: str,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    definition: str,
+    path: str,
+    limit: int | None,
+    form: OutputForm | None,
+) -> int:
+    """List the types that inherit a type, or the methods that override a method.
+
+    NAME is a class, interface, trait or protocol, also one of a library, or a method such as Class.method. Types that
+    inherit it indirectly are listed, too. In Go, types implement each interface whose methods they have. A row is
+    marked if it is not certain.
+
+    Each PATH restricts the list to a file or to the files below a directory.
+    """
+    form, context = resolve_form(context, form)
+    batch = open_queried_batch(context, batch_reference)
+    paths_restriction = path_restriction(batch, paths, path)
+    answer = batch.implementations(name, paths_restriction, definition=definition)
+    rows = [implementation.row for implementation in answer.result]
+    style = RowStyle("implementation", _IMPLEMENTATION_COLUMNS, implementation_line, _implementation_cells)
+    subject = f"implementations of {name}{path_clause(paths_restriction)}"
+    return emit_file_groups(context, answer, rows, subject, style, form, limit)
+
+
+@command()
 @click.argument("path", metavar="FILE", shell_complete=complete_file)
 @query_batch_option
 @with_common_options
@@ -118,6 +164,13 @@ def _call_cells(rows: Sequence[JsonRecord]) -> Iterator[PlaceCells]:
     for row in rows:
         times = f", {row['calls']} times" if row["calls"] != 1 else ""
         yield str(row["line"]), str(row["scope"] or "(file)"), f"calls {row['target']}{times}{certainty_mark(row)}"
+
+
+def _implementation_cells(rows: Sequence[JsonRecord]) -> Iterator[PlaceCells]:
+    """Yield the place, type and text of implementations in one file."""
+    for row in rows:
+        text = f"{row['relation']} {row['base']}{resolution_mark(row)}"
+        yield f"{row['line']}:{row['column']}", f"{row['symbol_type']} {row['qualified']}", text
 
 
 def _outline_lines(symbols: Iterable[JsonRecord]) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""Options of commands about the uses of a symbol, and the text for the certainty of a use."""
+"""Options of commands about the uses and implementations of a symbol, and the texts of their rows."""
 
 from __future__ import annotations
 
 from codebatch.cli.framework.commands import option
-from codebatch.query.fields import JsonRecord
+from codebatch.query.fields import JsonRecord, record_path
 
 definition_option = option(
     "--definition",
@@ -19,11 +19,23 @@ exact_option = option(
 
 def certainty_mark(row: JsonRecord) -> str:
     """Return a text in brackets for a use that is not certain, with a space before it. Otherwise, return no text."""
-    resolution, candidates = row["resolution"], row["candidates"]
+    candidates = row["candidates"]
     if row["through"]:
-        return f" (through {row['through']})"
+        return f" ({'by name, ' if row['resolution'] == 'name' else ''}through {row['through']})"
+    if row["resolution"] == "name" and isinstance(candidates, int) and candidates > 1:
+        return f" (by name, {candidates:,} candidates)"
+    return resolution_mark(row)
+
+
+def resolution_mark(row: JsonRecord) -> str:
+    """Return a text in brackets, after a space, for a relation that is not certain. Otherwise, return no text."""
+    resolution = row["resolution"]
     if resolution == "exact":
         return ""
-    if resolution == "name" and isinstance(candidates, int) and candidates > 1:
-        return f" (by name, {candidates:,} candidates)"
     return " (by name)" if resolution == "name" else f" ({resolution})"
+
+
+def implementation_line(row: JsonRecord) -> str:
+    """Return a row of `codebatch implementations` as one line."""
+    text = f"{row['symbol_type']} {row['qualified']} {row['relation']} {row['base']}{resolution_mark(row)}"
+    return f"{record_path(row)}:{row['line']}:{row['column']}: {text}"

@@ -266,6 +266,7 @@ ANSWER_TYPES: dict[str, object] = {
     "impact-tests": _rows_type(
         "impact-tests", list[str], ("functions", list[answers.SymbolDependentRow]), *_SEARCH_MEMBERS
     ),
+    "implementations": _rows_type("implementations", list[answers.ImplementationRow], *_SEARCH_MEMBERS),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,

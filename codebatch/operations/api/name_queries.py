@@ -8,6 +8,7 @@ from codebatch.operations.api.record_queries import RecordQueries
 
 if TYPE_CHECKING:
     from codebatch.operations.names.callers import Caller
+    from codebatch.operations.names.implementations import Implementation
     from codebatch.operations.names.symbol_impact import SymbolImpact
     from codebatch.operations.names.symbol_overview import SymbolOverview
     from codebatch.operations.names.symbol_uses import SymbolUses
@@ -40,6 +41,18 @@ class NameQueries(RecordQueries):
         from codebatch.operations.names.callers import find_callers
 
         return self.check(find_callers(self.question, name, path, definition=definition, is_exact=is_exact))
+
+    def implementations(
+        self, name: str, path: PathPatterns = "", *, definition: str = ""
+    ) -> Answer[list[Implementation]]:
+        """Return the types that inherit the types with a name, and the methods that override the methods with the name.
+
+        They are sorted by path and location. The name can be qualified, such as `Class.method`. `path` restricts the
+        files, and `definition` is as in `uses`.
+        """
+        from codebatch.operations.names.implementations import find_implementations
+
+        return self.check(find_implementations(self.question, name, path, definition=definition))
 
     def uses(
         self,

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.uses import Certainty, NameUse, least_certain
+from codebatch.model.record import ANONYMOUS
 from codebatch.operations.names.symbol_use import Overridden, SymbolKey, symbol_keys
 from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.fields import JsonRecord
@@ -23,7 +25,7 @@ from codebatch.query.sources.records import BatchRecords
 CLASSES_FOLLOWED_MAX = 200
 """Maximum number of classes that are followed for one question."""
 _METHOD_TYPES = frozenset({"method", "property", "function"})
-CLASS_TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "module"})
+CLASS_TYPES = frozenset({"class", "struct", "interface", "trait", "type", "enum", "module"})
 
 
 class Bases(msgspec.Struct, frozen=True):
@@ -33,13 +35,21 @@ class Bases(msgspec.Struct, frozen=True):
     outer: frozenset[str]
 
 
+class _TypesOfFile(NamedTuple):
+    """The classes of a file by their qualified names, its `inherits` edges, and its methods."""
+
+    classes: Mapping[str, JsonRecord]
+    bases: Sequence[JsonRecord]
+    methods: Sequence[JsonRecord]
+
+
 class ClassHierarchy:
     """The classes of a batch and their bases. The records of a file are read once. Methods raise StoreCorrupt."""
 
     def __init__(self, records: BatchRecords, uses: ProjectUses) -> None:
         self._records = records
         self._uses = uses
-        self._by_path: dict[str, list[JsonRecord]] = {}
+        self._by_path: dict[str, _TypesOfFile] = {}
         self._structural: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
         self._parts: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
 
@@ -69,7 +79,7 @@ class ClassHierarchy:
             current, certainty = pending.pop()
             for part, part_certainty in self.parts(current).items():
                 for edge in self.declared_bases(part[0]):
-                    if edge["source"] != part[1]:
+                    if edge["source"] not in (part[1], anonymous_class(part[1])):
                         continue
                     base_certainty, bases = self._resolve(part[0], edge)
                     least = least_certain(least_certain(certainty, part_certainty), base_certainty)
@@ -97,16 +107,13 @@ class ClassHierarchy:
             self._parts[class_] = parts
         return self._parts[class_]
 
-    def declared_bases(self, path: str) -> Iterator[JsonRecord]:
-        """Yield the `inherits` edges of a file."""
-        for record in self._file_records(path):
-            if record["kind"] == "edge" and record["edge_type"] == "inherits":
-                yield record
+    def declared_bases(self, path: str) -> Sequence[JsonRecord]:
+        """Return the `inherits` edges of a file."""
+        return self._types_in(path).bases
 
     def class_at(self, class_: SymbolKey) -> JsonRecord | None:
         """Return the definition of a class in its file."""
-        records = self._file_records(class_[0])
-        return next((each for each in records if _is_class(each) and each["qualified"] == class_[1]), None)
+        return self._types_in(class_[0]).classes.get(class_[1])
 
     def structural_types(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
         """Return the types that have all methods of an interface, in languages where these implement it.
@@ -121,14 +128,14 @@ class ClassHierarchy:
     def _types_with_methods(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
         bases = self.bases(interface)
         declared = {interface, *bases.known}
-        records = [record for path, _ in declared for record in self._file_records(path) if is_method(record)]
-        needed = {str(record["name"]) for record in records if owner_of(record) in declared}
+        methods = [method for path, _ in declared for method in self._types_in(path).methods]
+        needed = {str(method["name"]) for method in methods if owner_of(method) in declared}
         if not needed:
             return {}
-        methods = RecordFilter(kinds=("symbol",), names=tuple(needed), symbol_types=("method",))
+        named = RecordFilter(kinds=("symbol",), names=tuple(needed), symbol_types=("method",))
         names: dict[SymbolKey, set[str]] = defaultdict(set)
         types: dict[SymbolKey, SymbolKey] = {}
-        for record in self._records.iter_records("symbols", methods, is_auxiliary=True):
+        for record in self._records.iter_records("symbols", named, is_auxiliary=True):
             owner = owner_of(record)
             names[_in_package(owner)].add(str(record["name"]))
             types.setdefault(_in_package(owner), owner)
@@ -182,11 +189,16 @@ class ClassHierarchy:
     def _facts(self, path: str) -> LanguageFacts:
         return fact_services().language_facts(self._uses.language_of(path))
 
-    def _file_records(self, path: str) -> Sequence[JsonRecord]:
+    def _types_in(self, path: str) -> _TypesOfFile:
         if path not in self._by_path:
             encoded = os.fsencode(path)
             item = self._records.find_items([encoded]).get(encoded)
-            self._by_path[path] = [] if item is None else self._records.item_records("symbols", item) or []
+            records = [] if item is None else self._records.item_records("symbols", item) or []
+            self._by_path[path] = _TypesOfFile(
+                {str(record["qualified"]): record for record in reversed(records) if _is_class(record)},
+                [record for record in records if record["kind"] == "edge" and record["edge_type"] == "inherits"],
+                [record for record in records if is_method(record)],
+            )
         return self._by_path[path]
 
 
@@ -203,6 +215,11 @@ def owner_of(method: JsonRecord) -> SymbolKey:
 def symbol_key(record: JsonRecord) -> SymbolKey:
     """Return the key of a definition."""
     return os.fsdecode(path_bytes(record)), str(record["qualified"])
+
+
+def anonymous_class(scope: str) -> str:
+    """Return the qualified name of classes without a name in a scope. Its methods are symbols of the scope itself."""
+    return f"{scope}.{ANONYMOUS}" if scope else ANONYMOUS
 
 
 def names_base(use: NameUse, edge: JsonRecord) -> bool:

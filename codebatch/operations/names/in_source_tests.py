@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from codebatch.errors import ObjectMissing
-from codebatch.model.entry import Entry, display_path
+from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.plugins.worker_services import fact_services
 from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
+from codebatch.query.sources.records import read_entry
 
 _FILES_READ_MAX = 100
 _PLACES_SHOWN = 10
@@ -39,7 +40,7 @@ def find_test_scopes(question: BatchQuery, scopes: Iterable[TestScope]) -> list[
 
 def _test_lines(question: BatchQuery, item: int) -> Iterator[tuple[str, range]]:
     """Yield the names of test functions and modules in a file with their lines. A block of tests has no name."""
-    entry = _entry(question, item)
+    entry = read_entry(question.records, item)
     try:
         content = question.records.read_object(entry)
     except ObjectMissing:
@@ -79,17 +80,9 @@ def in_source_tests(question: BatchQuery, paths: Iterable[bytes]) -> tuple[Evide
 
 
 def _has_tests(question: BatchQuery, item: int) -> bool:
-    entry = _entry(question, item)
+    entry = read_entry(question.records, item)
     try:
         pattern = fact_services().path_facts(entry.path).test_mark
         return pattern is not None and pattern.search(question.records.read_object(entry)) is not None
     except ObjectMissing:
         return True
-
-
-def _entry(question: BatchQuery, item: int) -> Entry:
-    records = question.records
-    if records.batch.about.paths:
-        return records.items[item]
-    (entry,) = records.snapshot.items_between(item, item + 1)
-    return entry

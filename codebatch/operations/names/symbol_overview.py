@@ -11,6 +11,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import path_row
 from codebatch.operations.names.callers import find_callers
+from codebatch.operations.names.implementations import find_implementations
 from codebatch.operations.names.in_source_tests import find_test_scopes
 from codebatch.operations.names.symbol_impact import FILE_OR_NAME
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, refuse_unknown_path
@@ -31,6 +32,8 @@ class SymbolOverview(msgspec.Struct, frozen=True, kw_only=True):
 
     - `definitions`: the records of the symbols, by path and location.
     - `callers`: the functions that call the name. The rows are as in the answer of `codebatch callers`.
+    - `implementations`: the types that inherit the types, and the methods that override the methods. The rows are as in
+      the answer of `codebatch implementations`.
     - `calls`: the calls within the definitions. A row has a path, `scope`, `line` and `target` of the first call of a
       target, and its number of `calls`.
     - `tests`: the test files that reach a definition, and source files with tests that call it. A row has a path and
@@ -41,6 +44,7 @@ class SymbolOverview(msgspec.Struct, frozen=True, kw_only=True):
 
     definitions: list[JsonRecord]
     callers: list[JsonRecord]
+    implementations: list[JsonRecord]
     calls: list[JsonRecord]
     tests: list[JsonRecord]
     followed: int
@@ -68,6 +72,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     overview = SymbolOverview(
         definitions=definitions,
         callers=caller_rows,
+        implementations=[found.row for found in find_implementations(question, name).result],
         calls=[
             call
             for definition in followed

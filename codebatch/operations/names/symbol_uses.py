@@ -9,21 +9,20 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from codebatch.errors import ObjectMissing
 from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.uses import NameUse
-from codebatch.model.entry import Entry, display_path
-from codebatch.model.record import Edge
+from codebatch.model.entry import Entry
 from codebatch.model.text.words import searched_word
 from codebatch.operations.names.class_hierarchy import ClassHierarchy
 from codebatch.operations.names.implicit_callers import implicit_callers
 from codebatch.operations.names.joined_names import find_joined_names
 from codebatch.operations.names.missing_modules import MissingModules
+from codebatch.operations.names.source_files import DEPENDENCIES_TASK, SourceFiles
 from codebatch.operations.names.symbol_use import (
     Overridden,
     Selection,
@@ -44,15 +43,13 @@ from codebatch.query.answers.dependencies import BatchImports
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.spellings import Spellings
 from codebatch.query.completeness import Completeness, tasks_completeness
-from codebatch.query.fields import JsonRecord, as_typed_record
+from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import last_name, path_bytes
 from codebatch.query.filters.paths import PathFilter, PathPatterns
-from codebatch.query.sources.records import BatchRecords
 
 T = TypeVar("T")
 
 
-_DEPENDENCIES_TASK = "dependencies"
 _ALIASES_MAX = 20
 _EXPORTERS_MAX = 200
 """Maximum number of other names of a symbol that are searched, and of files through which an export is followed."""
@@ -114,8 +111,7 @@ def search_uses(
     last = last_name_component(name)
     candidates = len(symbol_keys(all_definitions))
     paths = PathFilter(path)
-    same_name = all_definitions if last == name else find_definitions_only(search.question, last)[0]
-    search.overridden = search.hierarchy.overridden(definitions, same_name)
+    search.overridden = search.hierarchy.overridden(definitions, search.same_name(last, definitions))
     search.selection = Selection.of(definitions, all_definitions, is_narrow=bool(definition) or last != name)
     found = search.uses(last, symbol_keys(definitions), candidates) if definitions else search.foreign_uses(last)
     uses: list[SymbolUse] = []
@@ -197,10 +193,9 @@ def _language_facts(search: UseSearch, definition: JsonRecord) -> LanguageFacts:
     return fact_services().language_facts(search.resolver.language_of(os.fsdecode(path_bytes(definition))))
 
 
-class UseSearch:
+class UseSearch(SourceFiles):
     """A search for the uses of symbols in the files of a batch. Facts about files are kept between searches.
 
-    - `missing`: the paths of files whose content is missing.
     - `overridden`: methods whose uses are also uses of the methods that override them.
     - `unfollowed`: the number of uses that were taken to refer to others because nothing but their name is known.
     - `selection`: the definitions that a question selects among those with one qualified name.
@@ -212,9 +207,8 @@ class UseSearch:
     """
 
     def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
-        self.missing: list[bytes] = []
+        super().__init__(question)
         self.unfollowed = self._outer_calls = self.unbound = self.unfitting = 0
-        self.question = question
         self.overridden: Mapping[SymbolKey, Overridden] = {}
         self.selection = Selection()
         self.names: tuple[str, ...] = ()
@@ -222,24 +216,27 @@ class UseSearch:
         self._external = Counter[str]()
         self._exporting: set[tuple[str, str]] = set()
         self._seen: dict[str, Counter[bytes]] = defaultdict(Counter)
-        self._records: BatchRecords = question.records
         self._progress = progress
-        self._items: dict[str, int | None] = {}
-        self._paths_with_name: dict[str, list[str]] = {}
-        self.resolver = use_services().project_uses(self.read, self.links_of, self._files_with_name)
-        self.hierarchy = ClassHierarchy(self._records, self.resolver)
+        self.resolver = use_services().project_uses(self.read, self.links_of, self.files_with_name)
+        self.hierarchy = ClassHierarchy(self.records, self.resolver)
 
     @property
     def completeness(self) -> Completeness:
         """The completeness of an answer about uses: of the definitions, the links between files, and the contents."""
-        records = self._records
-        needed = records.plan.needed_for(_DEPENDENCIES_TASK if _DEPENDENCIES_TASK in records.task_names else "symbols")
+        records = self.records
+        needed = records.plan.needed_for(DEPENDENCIES_TASK if DEPENDENCIES_TASK in records.task_names else "symbols")
         return msgspec.structs.replace(tasks_completeness(records, needed), lost=len(self.missing))
+
+    def same_name(self, name: str, definitions: Sequence[JsonRecord]) -> list[JsonRecord]:
+        """Return the definitions of a name, in any spelling that can mean one of some definitions."""
+        languages = {self.resolver.language_of(path) for path, _ in symbol_keys(definitions)}
+        spellings = (name, *self._spellings.others(name, languages))
+        return [record for spelling in spellings for record in find_definitions_only(self.question, spelling)[0]]
 
     def implicit_uses(self, definitions: Sequence[JsonRecord]) -> tuple[Evidence, ...]:
         """Return the evidence that code uses one of some definitions without its whole name."""
         names = sorted({str(definition["name"]) for definition in definitions})
-        joined = [evidence for name in names for evidence in find_joined_names(self._records, name)]
+        joined = [evidence for name in names for evidence in find_joined_names(self.records, name)]
         endings = {_language_facts(self, record).attribute_ending for record in definitions} - {""}
         for short in [name.removesuffix(ending) for ending in endings for name in names if name.endswith(ending)]:
             uses = sum(use.role in ("call", "reference") for _, use in self._uses_of_name(short))
@@ -259,10 +256,17 @@ class UseSearch:
         """Return the number of occurrences in some roles of the name that was searched first, by path."""
         return sum((self._seen[role] for role in roles), Counter[bytes]())
 
-    def uses(self, name: str, symbols: Collection[SymbolKey], candidates: int) -> Iterator[SymbolUse]:
+    def uses(
+        self,
+        name: str,
+        symbols: Collection[SymbolKey],
+        candidates: int,
+        is_searched: Callable[[Entry, str], bool] = lambda _entry, _name: True,
+    ) -> Iterator[SymbolUse]:
         """Yield the uses of some symbols with a name, also under other names that imports give to them.
 
-        `candidates` is the number of symbols with the name.
+        `candidates` is the number of symbols with the name. `is_searched` selects the files in which a name is
+        searched.
         """
         languages = {self.resolver.language_of(file) for file, _ in symbols}
         spellings = (name, *self._spellings.others(name, languages))
@@ -275,7 +279,7 @@ class UseSearch:
         while pending:
             alias = pending.pop(0)
             is_own = alias in spellings
-            for path, use in self._uses_of_name(alias):
+            for path, use in self._uses_of_name(alias, is_searched):
                 if use.role != "string" and not self._is_related(path, languages):
                     continue
                 found = classify(path, use, symbols, candidates if is_own else 0, self.selection)
@@ -343,10 +347,10 @@ class UseSearch:
         """Yield the other names by which a file exports a name, or by which other files import it from this file."""
         exported = self.resolver.exported_names(path, name)
         yield from filter(None, exported)
-        pending = [path] if "" in exported and _DEPENDENCIES_TASK in self._records.task_names else []
+        pending = [path] if "" in exported and DEPENDENCIES_TASK in self.records.task_names else []
         known = {*pending}
         while pending and len(known) <= _EXPORTERS_MAX:
-            importers = BatchImports(self._records).importers_of(pending)
+            importers = BatchImports(self.records).importers_of(pending)
             sources = sorted({edge.source for target in pending for edge in importers.get(target, ())} - known)
             known.update(sources)
             pending = []
@@ -364,54 +368,15 @@ class UseSearch:
             if use.resolved.certainty not in ("exact", "inferred"):
                 yield SymbolUse(path, use, use.resolved.certainty, len(use.resolved.definitions))
 
-    def _uses_of_name(self, name: str) -> Iterator[tuple[bytes, NameUse]]:
+    def _uses_of_name(
+        self, name: str, is_searched: Callable[[Entry, str], bool] = lambda _entry, _name: True
+    ) -> Iterator[tuple[bytes, NameUse]]:
         self.names = self.names or (name,)
-        items = list(self._records.items_with_name(name))
+        items = [item for item in self.records.items_with_name(name) if is_searched(item[1], name)]
         for done, (item, entry) in enumerate(items):
             self._progress(done, len(items))
             path = os.fsdecode(entry.path)
-            self._items[path] = item
+            self.remember(path, item)
             for use in self.resolver.uses_in(path, name):
                 self._seen[use.role][entry.path] += name in self.names
                 yield entry.path, use
-
-    def _files_with_name(self, name: str) -> Collection[str]:
-        if name not in self._paths_with_name:
-            items = self._records.items_with_name(name)
-            self._paths_with_name[name] = [os.fsdecode(entry.path) for _, entry in items]
-        return self._paths_with_name[name]
-
-    def _item(self, path: str) -> int | None:
-        if path not in self._items:
-            encoded = os.fsencode(path)
-            self._items[path] = self._records.find_items([encoded]).get(encoded)
-        return self._items[path]
-
-    def _entry(self, item: int) -> Entry:
-        if self._records.batch.about.paths:
-            return self._records.items[item]
-        (entry,) = self._records.snapshot.items_between(item, item + 1)
-        return entry
-
-    def _content(self, entry: Entry) -> bytes | None:
-        try:
-            return self._records.read_object(entry)
-        except ObjectMissing as error:
-            if entry.path not in self.missing:
-                self.missing.append(entry.path)
-                self.question.note(f"{display_path(entry.path)} skipped: {error.message}")
-            return None
-
-    def read(self, path: str) -> tuple[bytes, Mapping[str, bytes]] | None:
-        """Return the content and the contexts of a file, or None."""
-        item = self._item(path)
-        content = None if item is None else self._content(self._entry(item))
-        return None if content is None or item is None else (content, self._records.plan.item_contexts(item))
-
-    def links_of(self, path: str) -> list[Edge]:
-        """Return the `depends` edges of a file."""
-        item = self._item(path)
-        if item is None or _DEPENDENCIES_TASK not in self._records.task_names:
-            return []
-        records = self._records.item_records(_DEPENDENCIES_TASK, item) or ()
-        return [as_typed_record(record, Edge) for record in records if record["kind"] == "edge"]

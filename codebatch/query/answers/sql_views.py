@@ -17,7 +17,7 @@ from typing import NamedTuple, Union, get_args, get_origin
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.model.record import RECORD_KINDS, RECORD_TYPES, SEVERITIES, TAG_BY_TYPE, Record
+from codebatch.model.record import ANONYMOUS, RECORD_KINDS, RECORD_TYPES, SEVERITIES, TAG_BY_TYPE, Record
 
 FILE_METRICS = (
     "bytes", "code", "comment", "blank", "functions", "classes", "imports", "complexity", "max_complexity",
@@ -26,8 +26,7 @@ FILE_METRICS = (
 """The metrics of a file from `analyze`. The column `lines` is from the `file` record."""
 FUNCTION_METRICS = ("complexity", "cognitive", "nesting", "parameters")
 _FUNCTION_TYPES_SQL = "('function', 'method', 'constructor', 'property')"
-_ANONYMOUS = "<anonymous>"
-_ANONYMOUS_CONDITION = f"m.symbol LIKE '%{_ANONYMOUS}'"
+_ANONYMOUS_CONDITION = f"m.symbol LIKE '%{ANONYMOUS}'"
 _METRICS_OMITTED_IF_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
 """Metrics that `analyze` omits if they are 0. A file or function without them counts as 0 if it has `complexity`."""
 
@@ -218,7 +217,7 @@ _PIVOTED_VIEWS = {
         kinds=("metric", "symbol"),
         select=(
             "SELECT m.* EXCLUDE (last_line), coalesce(s.end_line, m.last_line) AS end_line, "
-            f"coalesce(s.name, CASE WHEN {_ANONYMOUS_CONDITION} THEN '{_ANONYMOUS}' "
+            f"coalesce(s.name, CASE WHEN {_ANONYMOUS_CONDITION} THEN '{ANONYMOUS}' "
             "WHEN m.last_line IS NOT NULL THEN regexp_extract(m.symbol, '[^.:]+$') END) AS name, "
             "coalesce(s.symbol_type, CASE WHEN m.last_line IS NOT NULL THEN 'function' END) AS symbol_type, "
             "s.visibility "

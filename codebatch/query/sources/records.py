@@ -236,14 +236,10 @@ class BatchRecords:
         numbers = None if narrowing is None else narrowing.find_items(words, self.batch.about.items)
         if numbers is None:
             yield from enumerate(self.items)
-        elif self.batch.about.paths or len(numbers) > _FEW_ITEMS_MAX:
-            items = self.items
-            yield from ((number, items[number]) for number in numbers)
+        elif len(numbers) > _FEW_ITEMS_MAX:
+            yield from ((number, self.items[number]) for number in numbers)
         else:
-            for number in numbers:
-                with _unknown_id_if_deleted(self.batch):
-                    (entry,) = self.snapshot.items_between(number, number + 1)
-                yield number, entry
+            yield from ((number, read_entry(self, number)) for number in numbers)
 
     def read_object(self, entry: Entry) -> bytes:
         """Return the content of an entry. Raises ObjectMissing.
@@ -261,6 +257,15 @@ class BatchRecords:
         Raises InvalidInput or StoreCorrupt.
         """
         return self.languages if record_filter.needs_languages(fields) else NO_LANGUAGES
+
+
+def read_entry(records: BatchRecords, item: int) -> Entry:
+    """Return an item of a batch. If possible, the others are not read."""
+    if records.batch.about.paths:
+        return records.items[item]
+    with _unknown_id_if_deleted(records.batch):
+        (entry,) = records.snapshot.items_between(item, item + 1)
+    return entry
 
 
 def restrict_to_task(records: BatchRecords, task: str | None) -> BatchRecords:

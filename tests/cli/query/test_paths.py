@@ -15,6 +15,7 @@ from tests.support.command_line import CommandLine, write
 
 OTHER_WORDS = {
     "callers": ("shared",),
+    "implementations": ("Base",),
     "references": ("shared",),
     "refs": ("shared",),
     "find": ("-l", "python", "--pattern", "shared($X)"),
@@ -31,7 +32,8 @@ def module(seed: str) -> str:
     """Return a module with a finding, an import, a complex function, and a block shared by modules of a seed."""
     branches = "".join(f"    if x == {number}:\n        x = shared({number})\n" for number in range(12))
     block = "".join(f"    copied_{number} = compute_{seed}(number={number}, other='{seed}')\n" for number in range(12))
-    return f"import os\nfrom lib.shared import shared\n\n\ndef hard_{seed}(x):\n{branches}\n\ndef copied():\n{block}"
+    imports = "import os\nfrom lib.shared import Base, shared\n"
+    return f"{imports}\n\ndef hard_{seed}(x):\n{branches}\n\ndef copied():\n{block}\n\nclass Sub(Base): ...\n"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     for directory in ("app", "app/deep", "lib", "other [1]"):
         write(root / directory / "one.py", module(directory[0]))
         write(root / directory / "two.py", module(directory[0]))
-    write(root / "lib" / "shared.py", "def shared(x):\n    return x\n")
+    write(root / "lib" / "shared.py", "class Base: ...\n\n\ndef shared(x):\n    return x\n")
     codebatch("run", "tree", "--store", "store", "-q")
     return codebatch
 
@@ -77,6 +79,7 @@ def test_commands_that_list_file_contents_accept_paths() -> None:
         "findings",
         "graph",
         "hotspots",
+        "implementations",
         "query diagnostics",
         "query duplicates",
         "query edges",

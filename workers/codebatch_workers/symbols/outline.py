@@ -15,6 +15,7 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     block          a scope without a name that is not a function in metrics (closures)
     impl           Rust's `impl` and Swift's `extension`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
+    base.anonymous a type that a class without a name inherits from; the class is named `<anonymous>`
     call           a callee; `tail` is the last name of a callee, whose other names are before it
     source, bound  the target of an import, and a name that it binds, if the statement needs no further analysis.
                    `source` is a string. `source.file` is one from the directory of the file, `source.word` a word
@@ -47,7 +48,7 @@ from typing import cast
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.record import Symbol, SymbolType
+from codebatch.model.record import ANONYMOUS, Symbol, SymbolType
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.language_symbols import OTHER_DECLARATION, LanguageSymbols
 from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
@@ -71,7 +72,6 @@ from codebatch_workers.syntax.source import SourceFile
 _QUALIFIED_CHARS_MAX = 1024
 
 # In metrics, the name of an anonymous function is the name of the enclosing definition, followed by this text.
-ANONYMOUS = "<anonymous>"
 
 _FUNCTION_TYPES = frozenset({"function", "method", "constructor", "property"})
 _CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.record import Edge, EdgeType
+from codebatch.model.record import ANONYMOUS, Edge, EdgeType
 from codebatch_workers.symbols.callees import called_values, last_name, unmarked_calls
 from codebatch_workers.symbols.imported_names import ImportedName, literal_text
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
@@ -97,13 +97,14 @@ class FileRelations:
             self._deferred.update(offsets)
 
     def _add_bases(self) -> None:
-        for node in self.captures.get("base", ()):
-            start = node.start_byte
-            text = strip_generics(self.utf8[start : node.end_byte][:NAME_BYTES_MAX])
-            text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
-            source = self._scope_at(start).qualified
-            if source and _BASE_NAME.match(text):
-                self._edges.append((start, "inherits", source, text.decode("utf-8", "replace")))
+        for capture, suffix in (("base", ""), ("base.anonymous", ANONYMOUS)):
+            for node in self.captures.get(capture, ()):
+                start = node.start_byte
+                text = strip_generics(self.utf8[start : node.end_byte][:NAME_BYTES_MAX])
+                text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
+                source = ".".join(filter(None, (self._scope_at(start).qualified, suffix)))
+                if source and _BASE_NAME.match(text):
+                    self._edges.append((start, "inherits", source, text.decode("utf-8", "replace")))
 
     def _add_calls(self) -> None:
         utf8, append = self.utf8, self._edges.append

@@ -102,7 +102,8 @@ class CSharpTypes:
             for name in names:
                 own = _own_types(facts, node, name, arity)
                 if own:
-                    return self._with_other_parts(facts, own[0]) if len(own) == 1 else None
+                    is_one = len(own) == 1 or all(symbol.is_partial for symbol in own)
+                    return self._with_other_parts(facts, own[0]) if is_one else None
             for imported in facts.imports_of(written):
                 return self._follow(facts.links_of(imported), (imported.target.rpartition(".")[2],), None)
         last_names = tuple(name.rpartition(".")[2] for name in names)
@@ -139,12 +140,12 @@ class CSharpTypes:
         return found
 
     def _with_other_parts(self, facts: SourceFacts, symbol: Symbol) -> CSharpType:
-        own = FileSymbol(facts, symbol)
         if not symbol.is_partial:
-            return CSharpType("exact", (own,))
+            return CSharpType("exact", (FileSymbol(facts, symbol),))
+        own = [FileSymbol(facts, part) for part in facts.symbols_named(symbol.qualified) if part.is_partial]
         linked = self._follow(facts.implicit_links.get(symbol.name, ()), (symbol.name,), symbol.type_parameters)
         others = () if linked is None else tuple(part for part in linked.parts if part.facts is not facts)
-        return CSharpType("exact", (own, *others))
+        return CSharpType("exact", (*own, *others))
 
     # -- Members -------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import msgspec
 
-from codebatch.model.record import Edge, File, Names, Record, Symbol
+from codebatch.model.record import ANONYMOUS, Edge, File, Names, Record, Symbol
 from codebatch_workers.languages.jvm.imports import JvmImports
 from codebatch_workers.resolution.implicit_rule import ImplicitImport, ImplicitImportRule, found_in, visible_definitions
 from codebatch_workers.resolution.import_rule import ImportContext, PackageDefinitions
@@ -84,7 +84,7 @@ class JvmPackageNames(ImplicitImportRule):
         self._values: dict[str, set[str]] = {}
         # Full names of types in Java files that are visible only in their package, with the files.
         self._internal: set[tuple[str, str]] = set()
-        # Names of nested types. An anonymous class can inherit them, and its base is not recorded in Java and Scala.
+        # Names of nested types. In Java and Scala, an anonymous class that inherits one hides names only in its body.
         self._inheritable: set[str] = set(_PLATFORM_NESTED_TYPES)
         self._inherited: dict[str, _InheritedTypes] = {}
 
@@ -102,7 +102,8 @@ class JvmPackageNames(ImplicitImportRule):
             and record.symbol_type != "import"
             and (not record.scope or record.symbol_type in TYPE_SYMBOLS or is_package_object)
         )
-        bases, stars = bases_and_stars([record for record in records if isinstance(record, Edge)])
+        edges = [record for record in records if isinstance(record, Edge)]
+        bases, stars = bases_and_stars(edges, with_anonymous=file.lang == "kotlin")
         return visible, bases, stars if bases else (), file.parse == "ok"
 
     @cached_property
@@ -153,7 +154,7 @@ class JvmPackageNames(ImplicitImportRule):
         """Add the imports and bases of a file. Its definitions were added before."""
         file = self._files.get(path)
         if file is not None:
-            file.bases, file.stars = bases_and_stars(edges)
+            file.bases, file.stars = bases_and_stars(edges, with_anonymous=file.language == "kotlin")
 
     def resolve(
         self, path: str, language: str, name: str, scope: str, imports: Sequence[Edge]
@@ -293,14 +294,15 @@ class JvmPackageNames(ImplicitImportRule):
         return all(f"{star}.".startswith(_PLATFORM_PREFIXES) for star in file.stars)
 
 
-def bases_and_stars(edges: Sequence[Edge]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def bases_and_stars(edges: Sequence[Edge], *, with_anonymous: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the bases of all classes of a file, and the packages that it imports with a star.
 
     A base that the file imports has the full name. Other bases are as written.
     """
     if not edges:
         return (), ()
-    written = {edge.target for edge in edges if edge.edge_type == "inherits"}
+    inherits = [edge for edge in edges if edge.edge_type == "inherits"]
+    written = {edge.target for edge in inherits if with_anonymous or not edge.source.endswith(ANONYMOUS)}
     targets = [edge.target for edge in edges if edge.edge_type == "imports"]
     stars = tuple(sorted({target[:-2] for target in targets if target.endswith((".*", "._"))}))
     firsts = {name.partition(".")[0] for name in written}

@@ -20,6 +20,7 @@ from codebatch_workers.uses.language_rules import LINK_CERTAINTY, ArgumentRules,
 
 _CONSTANT = re.compile(r"(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\Z")
 _CONSTANT_NODES = frozenset({"constant", "scope_resolution"})
+_CLASS_TYPES = frozenset({"class", "module"})
 _METHOD_TYPES = frozenset({"function", "method"})
 _FactsOf = Callable[[str], SourceFacts | None]
 # A file, and a constant that is defined in it.
@@ -132,7 +133,9 @@ def _resolved(certainty: Certainty, found: list[tuple[SourceFacts, Symbol]]) -> 
     if not found:
         return UNKNOWN
     definitions = tuple(sorted({facts.definition(symbol) for facts, symbol in found}))
-    return Resolved(certainty if len(definitions) == 1 else least_certain(certainty, "name"), definitions)
+    # Declarations of a class in one file are one class.
+    is_one = len({(each.path, each.qualified, each.symbol_type in _CLASS_TYPES or each) for each in definitions}) == 1
+    return Resolved(certainty if is_one else least_certain(certainty, "name"), definitions)
 
 
 def _is_local_name(node: Node) -> bool:

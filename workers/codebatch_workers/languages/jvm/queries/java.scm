@@ -22,6 +22,7 @@
 (import_declaration) @import
 (superclass (_) @base)
 (super_interfaces (type_list (_) @base))
+(object_creation_expression type: (_) @base.anonymous (class_body))
 (extends_interfaces (type_list (_) @base))
 (method_invocation name: (identifier) @tail)
 (object_creation_expression type: (_) @call)

@@ -26,8 +26,10 @@
 (companion_object (identifier) @name.class)
 
 (import) @import
-(delegation_specifier (constructor_invocation (user_type) @base))
-(delegation_specifier (user_type) @base)
+(class_declaration (delegation_specifiers (delegation_specifier [(user_type) @base (constructor_invocation) @base (explicit_delegation . (_) @base)])))
+(object_declaration (delegation_specifiers (delegation_specifier [(user_type) @base (constructor_invocation) @base (explicit_delegation . (_) @base)])))
+(companion_object (delegation_specifiers (delegation_specifier (_) @base)))
+(object_literal (delegation_specifiers (delegation_specifier (_) @base.anonymous)))
 (call_expression . (_) @call)
 (infix_expression . (_) . (identifier) @tail)
 (user_type) @use

@@ -20,6 +20,7 @@
 (class_definition "case" class_parameters: (class_parameters (class_parameter name: (_) @name.field)))
 
 (import_declaration) @import
+(instance_expression [(type_identifier) (generic_type) (stable_type_identifier) (compound_type)] @base.anonymous (template_body))
 (extends_clause [(type_identifier) (generic_type) (stable_type_identifier) (compound_type)] @base)
 (call_expression function: (_) @call)
 (instance_expression . (_) @call)

@@ -18,8 +18,10 @@
 
 (namespace_use_declaration) @import
 [(require_expression) (require_once_expression) (include_expression) (include_once_expression)] @import
-(base_clause (_) @base)
-(class_interface_clause (_) @base)
+(class_declaration [(base_clause (_) @base) (class_interface_clause (_) @base)])
+(interface_declaration (base_clause (_) @base))
+(enum_declaration (class_interface_clause (_) @base))
+(anonymous_class [(base_clause (_) @base.anonymous) (class_interface_clause (_) @base.anonymous)])
 (function_call_expression function: [(name) (qualified_name) (relative_name) (parenthesized_expression)] @call)
 (member_call_expression name: (name) @tail)
 (nullsafe_member_call_expression name: (name) @tail)

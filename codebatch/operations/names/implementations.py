@@ -1,0 +1,269 @@
+"""Query for the implementations of a name: the types that inherit a type, and the methods that override a method."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.analysis.uses import Certainty, least_certain
+from codebatch.model.entry import Entry, path_row
+from codebatch.model.record import ANONYMOUS
+from codebatch.model.text.words import searched_word
+from codebatch.operations.names.class_hierarchy import (
+    CLASS_TYPES,
+    ClassHierarchy,
+    anonymous_class,
+    is_method,
+    names_base,
+    owner_of,
+    symbol_key,
+)
+from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, definitions_at
+from codebatch.operations.names.symbol_uses import UseSearch
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
+from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
+from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
+from codebatch.query.answers.search_coverage import Evidence
+from codebatch.query.fields import JsonRecord
+from codebatch.query.filters.filters import last_name, path_bytes
+from codebatch.query.filters.paths import PathFilter, PathPatterns
+
+_TYPES_FOLLOWED_MAX = 5_000
+"""Maximum number of types whose inheriting types are searched for one question."""
+# An import or alias that gives another name: `Name as Other`, `{Name: Other}`, `Name => Other`, `Other = Name;`.
+_RENAMED = rb"\bNAME\s*(?:\bas\b|:|=>)|=\s*(?:[\w.:\\]*\W)?NAME\s*(?:;|$)"
+_INTERFACE_TYPES = frozenset({"interface", "trait"})
+
+
+class Implementation(msgspec.Struct, frozen=True, kw_only=True):
+    """A type that inherits or implements the type of a question, or a method that overrides or implements the method.
+
+    `base` is the type that it names as its base, or the method. `distance` is the number of steps from type to type.
+    """
+
+    path: bytes
+    line: int
+    column: int
+    symbol_type: str
+    qualified: str
+    relation: Literal["implements", "inherits", "overrides"]
+    base: str
+    distance: int
+    certainty: Certainty
+
+    @property
+    def row(self) -> JsonRecord:
+        """The implementation as a dictionary."""
+        fields = ("line", "column", "symbol_type", "qualified", "relation", "base", "distance")
+        return {
+            **path_row(self.path),
+            **{field: getattr(self, field) for field in fields},
+            "resolution": self.certainty,
+        }
+
+
+def find_implementations(
+    question: BatchQuery, name: str, path: PathPatterns = "", *, definition: str = ""
+) -> Answer[list[Implementation]]:
+    """Return the implementations of the types and methods with a name in files that match `path`, by path and location.
+
+    The name may be qualified. `definition` selects one symbol by its place, as `path:line` or `path`. A type that the
+    batch does not define can have implementations, too. Raises InvalidInput or StoreCorrupt.
+    """
+    search = UseSearch(question)
+    known, _ = find_definitions_only(question, name)
+    definitions = definitions_at(question.records, name, known, definition)
+    last = last_name_component(name)
+    types = _InheritingTypes(search)
+    found: list[Implementation] = []
+    if definitions:
+        classes = [symbol_key(record) for record in definitions if record["symbol_type"] in CLASS_TYPES]
+        found += types.implementations(types.following(classes))
+        methods = [*filter(is_method, definitions)]
+        same_name = search.same_name(last, methods) if methods else ()
+        for method in methods:
+            found += types.overriding_methods(method, same_name)
+    else:
+        found += types.implementations(types.of_foreign(name))
+    matches = PathFilter(path).matches
+    rows = sorted({each for each in found if matches(each.path)}, key=lambda each: (each.path, each.line, each.column))
+    completeness = search.completeness
+    if types.is_cut:
+        completeness = completeness.with_doubt(f"only {_TYPES_FOLLOWED_MAX:,} types were followed")
+    name_search = NameSearch(
+        name=name,
+        word=searched_word(last),
+        is_known=bool(definitions) or types.has_uses,
+        evidence=tuple(types.evidence(name)),
+        covered=search.covered(("definition", "import", "call", "reference")),
+        is_wanted=matches,
+    )
+    return name_answer(question, rows, completeness, name_search, is_empty=not rows)
+
+
+class _Inheritance(msgspec.Struct, frozen=True):
+    """The type that another type names as its base, and the place, number of steps and certainty of this."""
+
+    base: SymbolKey
+    line: int
+    column: int
+    distance: int
+    certainty: Certainty
+
+
+_InheritingType = tuple[SymbolKey, _Inheritance]
+
+
+class _InheritingTypes:
+    """The search for the types that inherit others.
+
+    - `is_cut`: there were more types than are followed.
+    - `has_uses`: a name has uses.
+    """
+
+    def __init__(self, search: UseSearch) -> None:
+        self.is_cut = self.has_uses = False
+        self._search = search
+        self._hierarchy: ClassHierarchy = search.hierarchy
+        self._computed_bases = self._other_chains = 0
+
+    def evidence(self, name: str) -> Iterator[Evidence]:
+        """Yield the evidence that a name has implementations that its source does not show."""
+        yield from use_evidence(name, {"other_chains": self._other_chains} if self._other_chains else {}, "")
+        if self._computed_bases:
+            text = "the type occurs in an expression for a base"
+            yield Evidence(kind="reference", count=self._computed_bases, text=text)
+
+    def following(self, types: Iterable[SymbolKey]) -> list[_InheritingType]:
+        """Return all types that inherit some types, directly or indirectly, each with the shortest way."""
+        start = _Inheritance(("", ""), 0, 0, 0, "exact")
+        return self._follow([(part, start) for type_ in types for part in self._hierarchy.parts(type_)])
+
+    def of_foreign(self, name: str) -> list[_InheritingType]:
+        """Return all types that inherit a type that the batch does not define."""
+        uses = list(self._search.foreign_uses(last_name_component(name)))
+        self.has_uses = bool(uses)
+        named = [use for use in uses if ends_with_name(use.use.target, name)]
+        self._other_chains = len(uses) - len(named)
+        direct = self._direct(named, _Inheritance(("", name), 0, 0, 0, "external"))
+        return direct + self._follow([inheriting for inheriting in direct if not _is_anonymous(inheriting[0])])
+
+    def _follow(self, pending: list[_InheritingType]) -> list[_InheritingType]:
+        """Return the types that inherit the types `pending`, breadth first. Classes without a name have none."""
+        known = {type_ for type_, _ in pending}
+        found: list[_InheritingType] = []
+        for number, (type_, inheritance) in enumerate(pending):
+            if number == _TYPES_FOLLOWED_MAX:
+                self.is_cut = True
+                break
+            new = [each for each in dict.fromkeys(self._direct_of(type_, inheritance)) if each[0] not in known]
+            found += new
+            named = {inheriting: how for inheriting, how in reversed(new) if not _is_anonymous(inheriting)}
+            known |= named.keys()
+            pending += reversed(named.items())
+        return found
+
+    def _direct_of(self, type_: SymbolKey, inheritance: _Inheritance) -> Iterator[_InheritingType]:
+        name = str(last_name(type_[1]))
+        # The occurrences that the answer covers are those of the requested name, so each file with it is searched.
+        is_searched = self._can_inherit if inheritance.distance else _in_each_file
+        uses = self._search.uses(name, {*self._hierarchy.parts(type_)}, 1, is_searched)
+        yield from self._direct(uses, msgspec.structs.replace(inheritance, base=type_))
+        for other, certainty in self._hierarchy.structural_types(type_).items():
+            least = least_certain(certainty, inheritance.certainty)
+            yield other, _Inheritance(type_, 0, 0, inheritance.distance + 1, least)
+
+    def _can_inherit(self, entry: Entry, name: str) -> bool:
+        """Return whether a file has a type with a base of a name, or gives another name to it."""
+        if any(last_name(edge["target"]) == name for edge in self._hierarchy.declared_bases(os.fsdecode(entry.path))):
+            return True
+        content = self._search.content(entry)
+        return (
+            content is not None and re.search(_RENAMED.replace(b"NAME", re.escape(name.encode())), content) is not None
+        )
+
+    def _direct(self, uses: Iterable[SymbolUse], base: _Inheritance) -> list[_InheritingType]:
+        """Return the types that name one of some uses of a type as their base.
+
+        If a line has several uses, the last one is taken for the base: `Base field = new Base() {…}`.
+        """
+        found: dict[tuple[SymbolKey, int], _Inheritance] = {}
+        for use in uses:
+            if use.use.role not in ("call", "reference"):
+                continue
+            path = os.fsdecode(use.path)
+            edges = [edge for edge in self._hierarchy.declared_bases(path) if edge["line"] == use.use.line]
+            named = [edge for edge in edges if names_base(use.use, edge)]
+            self._computed_bases += bool(edges) and not named
+            certainty = least_certain(base.certainty, use.certainty)
+            how = _Inheritance(base.base, use.use.line, use.use.column, base.distance + 1, certainty)
+            found.update({((path, str(edge["source"])), use.use.line): how for edge in named})
+        return [(type_, how) for (type_, _), how in found.items()]
+
+    def implementations(self, types: Iterable[_InheritingType]) -> Iterator[Implementation]:
+        """Yield types as answers. A type without a definition in its file stands where it names its base."""
+        for type_, how in types:
+            definition = self._hierarchy.class_at(type_)
+            unknown = "class" if _is_anonymous(type_) else "type"
+            symbol_type = unknown if definition is None else str(definition["symbol_type"])
+            base = self._hierarchy.class_at(how.base)
+            is_interface = base is not None and base["symbol_type"] in _INTERFACE_TYPES
+            place = (how.line, how.column) if definition is None else _place(definition)
+            yield Implementation(
+                path=os.fsencode(type_[0]),
+                line=place[0],
+                column=place[1],
+                symbol_type=symbol_type,
+                qualified=type_[1],
+                relation="implements" if is_interface and symbol_type not in _INTERFACE_TYPES else "inherits",
+                base=how.base[1],
+                distance=how.distance,
+                certainty=how.certainty,
+            )
+
+    def overriding_methods(self, method: JsonRecord, same_name: Sequence[JsonRecord]) -> Iterator[Implementation]:
+        """Yield the methods among `same_name` that override a method."""
+        types = dict(reversed(self.following([owner_of(method)])))
+        owner = self._hierarchy.class_at(owner_of(method))
+        is_interface = owner is not None and owner["symbol_type"] in _INTERFACE_TYPES
+        for other in same_name if types else ():
+            parts = self._hierarchy.parts(owner_of(other)) if is_method(other) else {}
+            ways = [
+                (types[type_], certainty)
+                for (path, scope), certainty in parts.items()
+                for type_ in ((path, scope), (path, anonymous_class(scope)))
+                if type_ in types
+            ]
+            if ways and symbol_key(other) != symbol_key(method):
+                how, certainty = ways[0]
+                line, column = _place(other)
+                yield Implementation(
+                    path=path_bytes(other),
+                    line=line,
+                    column=column,
+                    symbol_type=str(other["symbol_type"]),
+                    qualified=str(other["qualified"]),
+                    relation="implements" if is_interface else "overrides",
+                    base=str(method["qualified"]),
+                    distance=how.distance,
+                    certainty=least_certain(how.certainty, certainty),
+                )
+
+
+def _in_each_file(_entry: Entry, _name: str) -> bool:
+    return True
+
+
+def _is_anonymous(type_: SymbolKey) -> bool:
+    return type_[1].endswith(ANONYMOUS)
+
+
+def _place(record: JsonRecord) -> tuple[int, int]:
+    line, column = record["line"], record["column"]
+    assert isinstance(line, int)
+    assert isinstance(column, int)
+    return line, column
