@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -51,6 +51,7 @@ class ClassHierarchy:
         self._uses = uses
         self._by_path: dict[str, _TypesOfFile] = {}
         self._structural: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
+        self._type_names: dict[str, bool] = {}
         self._parts: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
 
     def overridden(self, methods: Sequence[JsonRecord], same_name: Sequence[JsonRecord]) -> dict[SymbolKey, Overridden]:
@@ -114,6 +115,13 @@ class ClassHierarchy:
     def class_at(self, class_: SymbolKey) -> JsonRecord | None:
         """Return the definition of a class in its file."""
         return self._types_in(class_[0]).classes.get(class_[1])
+
+    def is_type(self, name: str) -> bool:
+        """Return whether a name with a capital letter, as most types have, is that of a type."""
+        if name not in self._type_names:
+            records = self._named(name) if name[:1].isupper() else ()
+            self._type_names[name] = any(map(_is_class, records))
+        return self._type_names[name]
 
     def structural_types(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
         """Return the types that have all methods of an interface, in languages where these implement it.
@@ -181,10 +189,13 @@ class ClassHierarchy:
     def _classes(self, name: str, path: str) -> Iterator[JsonRecord]:
         """Yield the classes with a name that code in a file can use."""
         language = self._uses.language_of(path)
-        for record in self._records.iter_records("symbols", RecordFilter(names=(name,)), is_auxiliary=True):
+        for record in self._named(name):
             other = self._uses.language_of(symbol_key(record)[0]) if _is_class(record) else ""
             if other and fact_services().call_each_other(language, other):
                 yield record
+
+    def _named(self, name: str) -> Iterable[JsonRecord]:
+        return self._records.iter_records("symbols", RecordFilter(names=(name,)), is_auxiliary=True)
 
     def _facts(self, path: str) -> LanguageFacts:
         return fact_services().language_facts(self._uses.language_of(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -129,9 +129,9 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         return selected, sum(one.symbol_type in _FUNCTION_TYPES and one.is_signature in kinds for one in others)
 
     def can_be_meant(self, use: SymbolUse, uses: ProjectUses) -> bool:
-        """Return whether a call of which only the name is known can mean a selected definition, by its arguments."""
-        is_open = use.certainty == "name" and use.use.role == "call" and not use.use.resolved.definitions
-        if not is_open or not self.definitions:
+        """Return whether a call by name, or of another method, can mean a selected definition by its arguments."""
+        is_open = use.through or (use.certainty == "name" and not use.use.resolved.definitions)
+        if not is_open or use.use.role != "call" or not self.definitions:
             return True
         place = (use.use.line, use.use.column)
         fitting = uses.select_callable(os.fsdecode(use.path), place, self.definitions)
@@ -184,24 +184,23 @@ def classify(
     return SymbolUse(path, use, "name", candidates)
 
 
-def classify_through(path: bytes, use: NameUse, overridden: Mapping[SymbolKey, Overridden]) -> SymbolUse | None:
+def classify_through(
+    path: bytes, use: NameUse, overridden: Mapping[SymbolKey, Overridden], is_type: Callable[[str], bool]
+) -> SymbolUse | None:
     """Return the use of a method that the requested one overrides, or None if the call is bound to the former.
 
-    Which of the methods a value has is known at best from its type, so the use is not `exact`.
+    Which of the methods a value has is known at best from its type, so the use is not `exact`. `is_type` returns
+    whether a name is that of a type in the batch.
     """
     places = [(found.path, found.qualified) for found in use.resolved.definitions]
     through = next((overridden[place] for place in places if place in overridden), None)
-    if (
-        through is None
-        or use.role not in ("call", "reference")
-        or _is_bound_to_base(path, use.target, through.qualified)
-    ):
+    if through is None or use.role not in ("call", "reference") or _is_bound(path, use.target, is_type):
         return None
     certainty = least_certain(least_certain("inferred", use.resolved.certainty), through.certainty)
     return SymbolUse(path, use, certainty, len(places), through.qualified)
 
 
-def _is_bound_to_base(path: bytes, target: str, method: str) -> bool:
-    """Return whether a call as written names the base, and so calls its method: `super().f`, `parent::f`, `Base.f`."""
-    owner, base = (["", *re.findall(r"\w+", text)][-2] for text in (target, method))
-    return owner in _BASE_OBJECTS or (owner == base and not fact_services().path_facts(path).calls_by_type)
+def _is_bound(path: bytes, target: str, is_type: Callable[[str], bool]) -> bool:
+    """Return whether a call as written names a type, and so calls its method: `super().f`, `parent::f`, `Base.f`."""
+    owner = ["", *re.findall(r"\w+", target)][-2]
+    return owner in _BASE_OBJECTS or (not fact_services().path_facts(path).calls_by_type and is_type(owner))

@@ -283,10 +283,10 @@ class UseSearch(SourceFiles):
                 if use.role != "string" and not self._is_related(path, languages):
                     continue
                 found = classify(path, use, symbols, candidates if is_own else 0, self.selection)
+                found = found or classify_through(path, use, self.overridden, self.hierarchy.is_type)
                 if found is not None and not self.selection.can_be_meant(found, self.resolver):
                     self.unfitting += 1
                     continue
-                found = found or classify_through(path, use, self.overridden)
                 if found is None:
                     if use.resolved.certainty == "external":
                         self._external[os.fsdecode(path)] += 1

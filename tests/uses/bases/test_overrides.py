@@ -229,6 +229,7 @@ BOUND = [
     ("parent", "b.php", "<?php class Base { function hook() {} }\nclass Sub extends Base { function hook() { parent::hook(); } }\n", "Sub.hook"),
     ("other family", "b.py", "class Base:\n    def hook(self): ...\n    def run(self): self.hook()\nclass Other:\n    def hook(self): ...\n", "Other.hook"),
     ("constructor", "b.py", "class Base:\n    def __init__(self): ...\nclass Sub(Base):\n    def __init__(self): super().__init__()\n", "Sub.__init__"),
+    ("static method of a sibling", "B.java", "class Base { static void hook() {} }\nclass Sub extends Base { static void hook() {} }\nclass Other extends Base {}\nclass U { void u() { Other.hook(); } }\n", "Sub.hook"),
     ("interface with more methods", "b.go", "package p\ntype Base interface{ Hook() int; More() }\ntype Sub struct{}\nfunc (s Sub) Hook() int { return 1 }\nfunc run(b Base) int { return b.Hook() }\n", "Sub.Hook"),
 ]  # fmt: skip
 
@@ -262,3 +263,22 @@ def test_call_of_a_value_from_outside_may_call_a_method(
             found = answer.coverage.evidence if answer.coverage is not None else ()
             unresolved = [evidence.count for evidence in found if evidence.kind == "unresolved"]
             assert unresolved == [calls] * bool(calls), (answer.result, found)
+
+
+def test_overload_lists_only_calls_with_fitting_arguments(tmp_path: Path) -> None:
+    text = """interface Base { int hook(int a); int hook(int a, int b); }
+class Sub implements Base {
+  public int hook(int a) { return a; }
+  public int hook(int a, int b) { return b; }
+}
+class U {
+  int one(Base b) { return b.hook(1); }
+  int two(Base b) { return b.hook(1, 2); }
+}
+"""
+    with batch_of(tmp_path, {"B.java": text}) as batch:
+        for line, scope in ((3, "U.one"), (4, "U.two")):
+            callers = [caller.row for caller in batch.callers("Sub.hook", definition=f"B.java:{line}").result]
+            assert [(row["scope"], row["resolution"], row["through"]) for row in callers] == [
+                (scope, "inferred", "Base.hook")
+            ]
