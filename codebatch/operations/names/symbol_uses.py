@@ -113,7 +113,8 @@ def search_uses(
     paths = PathFilter(path)
     search.overridden = search.hierarchy.overridden(definitions, search.same_name(last, definitions))
     search.selection = Selection.of(definitions, all_definitions, is_narrow=bool(definition) or last != name)
-    found = search.uses(last, symbol_keys(definitions), candidates) if definitions else search.foreign_uses(last)
+    symbols = symbol_keys(definitions) | search.augmented(definitions)
+    found = search.uses(last, symbols, candidates) if definitions else search.foreign_uses(last)
     uses: list[SymbolUse] = []
     others = Counter[str]()
     for use in found:
@@ -232,6 +233,17 @@ class UseSearch(SourceFiles):
         languages = {self.resolver.language_of(path) for path, _ in symbol_keys(definitions)}
         spellings = (name, *self._spellings.others(name, languages))
         return [record for spelling in spellings for record in find_definitions_only(self.question, spelling)[0]]
+
+    def augmented(self, definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
+        """Return the symbols of which some definitions are parts, in modules to which these add types by their path."""
+        added = [(record, str(record.get("scope", ""))) for record in definitions]
+        return frozenset(
+            (edge.target, str(record["name"]))
+            for record, module in added
+            if module.startswith(".")
+            for edge in self.links_of(os.fsdecode(path_bytes(record)))
+            if edge.imported == module
+        )
 
     def implicit_uses(self, definitions: Sequence[JsonRecord]) -> tuple[Evidence, ...]:
         """Return the evidence that code uses one of some definitions without its whole name."""

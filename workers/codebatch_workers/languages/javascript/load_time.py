@@ -70,7 +70,9 @@ def _is_dynamic_import(node: Node) -> bool:
 
 
 def is_type_only(node: Node, utf8: bytes) -> bool:
-    """Return whether a statement in TypeScript imports or exports only types."""
+    """Return whether a statement in TypeScript imports, exports or augments only types: `declare module "./m" {…}`."""
+    if node.parent is not None and node.parent.type == "module":
+        return True
     statement = _enclosing_statement(node)
     if statement is None:
         return False

@@ -19,6 +19,7 @@
 (enum_body name: (string (string_fragment) @name.enum_member))
 (enum_assignment) @leaf.enum_member
 (import_alias) @import
+((module name: (string) @source) (#match? @source "^.[.]"))
 (import_require_clause (identifier) @bound source: (_) @source)
 
 (extends_clause value: (_) @base)
