@@ -43,6 +43,7 @@ SEEN = {
     "x = 1\ndef f():\n match y:\n  case m.x: x": [1],
     "x = 1\ndef f():\n import x.y\n x": [3],
     "x = 1\ndef f():\n import y as x\n x": [3],
+    "import x\ndef x(): pass\nx = 1\nimport x\nx": [1, 2, 3, 4],
     "x = 1\ndef f():\n from y import x as z\n x": [1],
     "x = 1\ndef f[x](y): x": [2],
     "x = 1\nclass A[x]:\n y: x": [2],
@@ -60,7 +61,7 @@ def test_a_use_sees_definitions(text: str, lines: list[int]) -> None:
     bindings = find_bindings(file)
     assert bindings is not None
     found = bindings.find_definitions(_last_use(text), b"x")
-    assert sorted({file.line(definition.start) for definition in found[1]} if found else ()) == lines
+    assert list(dict.fromkeys(file.line(definition.start) for definition in found[1]) if found else ()) == lines
 
 
 def _last_use(text: str) -> int:

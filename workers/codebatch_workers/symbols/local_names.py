@@ -84,7 +84,7 @@ class LocalNames:
             bound = self._bindings.find_definitions(offset, name)
             if bound is None or bound[0].parent is None or bound[0].is_class:
                 return ""
-            return self._type_of(bound[1]) if bound[1][0].kind in _LOCAL_KINDS else ""
+            return self._type_of(bound[1]) if all(one.kind in _LOCAL_KINDS for one in bound[1]) else ""
         scope: NameScope | None = self._bindings.scope_at(offset)
         while scope is not None and scope.parent is not None:
             visible = () if scope.is_class else scope.names.get(name, ())

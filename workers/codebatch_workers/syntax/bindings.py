@@ -57,6 +57,7 @@ class NameScope(msgspec.Struct):
     is_function: bool
     is_type: bool
     is_class: bool = False
+    # The definitions of each name, in text order.
     names: dict[bytes, list[BoundName]] = msgspec.field(default_factory=dict)
 
     def find_outside(self, name: bytes) -> list[BoundName]:
@@ -67,7 +68,7 @@ class NameScope(msgspec.Struct):
         scope = self.parent
         while scope is not None:
             if name in scope.names:
-                return sorted(scope.names[name], key=_start_getter)
+                return scope.names[name]
             scope = scope.parent
         return []
 
@@ -163,6 +164,9 @@ def _bind_names(file: SourceFile) -> FileBindings:
     captures = cursor.captures(file.tree.root_node)
     scopes, places = _find_scopes(captures)
     bound = _add_definitions(captures, file, places) if scopes else set()
+    for scope in scopes:
+        for definitions in scope.names.values():
+            definitions.sort(key=_start_getter)
     return FileBindings(scopes, captures, frozenset(bound), places)
 
 
