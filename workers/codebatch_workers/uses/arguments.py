@@ -50,11 +50,11 @@ class _Parameters(NamedTuple):
 
 
 def select_overloads(
-    resolved: Resolved, facts: SourceFacts, start: int, facts_of: Callable[[str], SourceFacts | None]
+    resolved: Resolved, facts: SourceFacts, name: Node, facts_of: Callable[[str], SourceFacts | None]
 ) -> Resolved:
-    """Return the definitions that the call of a name at an offset can mean. If none fits, return all."""
+    """Return the definitions that the call of a name can mean. If none fits, return all."""
     found, rules = resolved.definitions, facts.rules.arguments
-    kinds = _argument_kinds(facts, start, rules) if rules is not None and len(found) > 1 else None
+    kinds = _argument_kinds(facts, name, rules) if rules is not None and len(found) > 1 else None
     if rules is None or kinds is None:
         return resolved
     fitting = [one for one in found if _fits(kinds, facts, facts_of(one.path), (one.line, one.column), rules)]
@@ -77,8 +77,8 @@ def select_callable(
 
     A definition is excluded if the compiler checks the number of arguments, or if another one fits.
     """
-    rules = facts.rules.arguments
-    kinds = None if rules is None else _argument_kinds(facts, start, rules)
+    rules, name = facts.rules.arguments, facts.node_at(start)
+    kinds = None if rules is None or name is None else _argument_kinds(facts, name, rules)
     if rules is None or kinds is None:
         return [*definitions]
     fitting = [one for one in definitions if _fits(kinds, facts, facts_of(one[0]), one[1:], rules)]
@@ -113,12 +113,10 @@ def _fits(
 # -- Calls -------------------------------------------------------------------------------------------------------------
 
 
-def _argument_kinds(facts: SourceFacts, start: int, rules: ArgumentRules) -> list[str] | None:
+def _argument_kinds(facts: SourceFacts, name: Node, rules: ArgumentRules) -> list[str] | None:
     """Return the kind of each argument if it is a literal, otherwise an empty text. Return None if not known."""
-    name = facts.node_at(start)
-    arguments = None if name is None else _argument_list(name)
-    utf8 = facts.file.utf8
-    if name is None or arguments is None:
+    arguments, utf8 = _argument_list(name), facts.file.utf8
+    if arguments is None:
         return None
     if rules.object_is_argument is not None and rules.object_is_argument.search(utf8, 0, name.start_byte):
         return None

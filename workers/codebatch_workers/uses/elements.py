@@ -114,7 +114,7 @@ class Elements:
         entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
         if not isinstance(entity, DefinedEntity) or entity.symbols[0].symbol_type not in VALUE_TYPES | {"method"}:
             return None
-        name = entity.facts.node_at(entity.facts.offset(entity.symbols[0]))
+        name = entity.facts.name_of(entity.symbols[0])
         if name is None:
             return None
         function = function_node(name)
@@ -148,7 +148,7 @@ class Elements:
         entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
         if not isinstance(entity, DefinedEntity) or entity.symbols[0].symbol_type not in FUNCTION_TYPES:
             return None
-        name = entity.facts.node_at(entity.facts.offset(entity.symbols[0]))
+        name = entity.facts.name_of(entity.symbols[0])
         called = None if name is None else function_node(name)
         declared = None if called is None else called.child_by_field_name("return_type")
         return None if declared is None else (entity.facts, declared)
@@ -191,7 +191,7 @@ class Elements:
         entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
         if not isinstance(entity, DefinedEntity):
             return facts, node
-        name = entity.facts.node_at(entity.facts.offset(entity.symbols[0]))
-        is_alias = name is not None and name.parent is not None and name.parent.type == "type_alias_declaration"
-        value = name.parent.child_by_field_name("value") if is_alias and name is not None and name.parent else None
+        declaration = entity.facts.declaration_of(entity.symbols[0])
+        is_alias = declaration is not None and declaration.type == "type_alias_declaration"
+        value = declaration.child_by_field_name("value") if declaration is not None and is_alias else None
         return (facts, node) if value is None else self._expanded(entity.facts, value, steps + 1)

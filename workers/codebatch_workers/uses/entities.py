@@ -87,9 +87,8 @@ def has_variables(member: Meaning) -> bool:
 def is_getter(entity: DefinedEntity) -> bool:
     """Return whether the symbols of an entity are methods that are read like fields."""
     symbol = entity.symbols[0]
-    name = entity.facts.node_at(entity.facts.offset(symbol)) if symbol.symbol_type == "method" else None
-    parent = None if name is None else name.parent
-    return parent is not None and any(child.type == "get" for child in parent.children)
+    declaration = entity.facts.declaration_of(symbol) if symbol.symbol_type == "method" else None
+    return declaration is not None and any(child.type == "get" for child in declaration.children)
 
 
 def types_of(entity: DefinedEntity) -> DefinedEntity:

@@ -240,8 +240,7 @@ class SourceFacts:
 
     def type_of(self, symbol: Symbol) -> str:
         """Return the declared type of a variable or field, or the class of which its value is constructed."""
-        offset = self.offset(symbol)
-        name = self.file.tree.root_node.named_descendant_for_byte_range(offset, offset + 1) if self.file.tree else None
+        name = self.name_of(symbol)
         return "" if name is None else self.local_names.declared_type(name)
 
     def node_at(self, offset: int) -> Node | None:
@@ -249,56 +248,70 @@ class SourceFacts:
         tree = self.file.tree
         return None if tree is None else tree.root_node.named_descendant_for_byte_range(offset, offset + 1)
 
+    def name_at(self, start: int, end: int) -> Node | None:
+        """Return the node of the name that has the given offsets, or None if there is no such node."""
+        tree = self.file.tree
+        node = None if tree is None else tree.root_node.named_descendant_for_byte_range(start, end)
+        return None if node is None or (node.start_byte, node.end_byte) != (start, end) else node
+
+    def name_of(self, symbol: Symbol) -> Node | None:
+        """Return the node of the name of a symbol."""
+        return self.node_at(self.offset(symbol))
+
+    def declaration_of(self, symbol: Symbol) -> Node | None:
+        """Return the node that declares a symbol: the parent of its name. For a variable, this is one declarator."""
+        name = self.name_of(symbol)
+        return None if name is None else name.parent
+
     def text(self, node: Node) -> str:
         """Return the text of a node."""
         return self.file.utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def export_at(self, offset: int) -> Node | None:
-        """Return the part of `export { name as other }` with the name at an offset, or None."""
-        name = self.node_at(offset) if self.rules.has_exports else None
-        parent = None if name is None else name.parent
+    def export_of(self, name: Node) -> Node | None:
+        """Return the part of `export { name as other }` to which a name belongs, or None."""
+        parent = name.parent if self.rules.has_exports else None
         return parent if parent is not None and parent.type == "export_specifier" else None
+
+    def chain_of(self, name: Node) -> NameChain:
+        """Return the chain of names that ends with a name."""
+        return self.chain_at(name.start_byte, name.end_byte)
 
     def chain_at(self, start: int, end: int) -> NameChain:
         """Return the chain of names whose last name is at the given offsets."""
-        if self.bindings is not None and self.file.tree is not None:
-            name = self.file.tree.root_node.descendant_for_byte_range(start, end)
-            if name is not None and (name.start_byte, name.end_byte) == (start, end):
-                return node_chain(name, self.file.utf8)
+        name = None if self.bindings is None else self.name_at(start, end)
+        if name is not None:
+            return node_chain(name, self.file.utf8)
         return chain_at(self.file.utf8, start, end, has_arrows=self.rules.has_arrows)
 
     def is_set_in_method(self, symbol: Symbol) -> bool:
         """Return whether a Python field has no declaration but `self.x = …` without a type."""
         if symbol.symbol_type != "field":
             return False
-        name = self.node_at(self.offset(symbol))
-        is_member = name is not None and name.parent is not None and name.parent.type == "attribute"
-        return is_member and not self.is_declared(symbol)
+        target = self.declaration_of(symbol)
+        return target is not None and target.type == "attribute" and not self.is_declared(symbol)
 
     def is_declared(self, symbol: Symbol) -> bool:
         """Return whether a member of a Python class has a declared type, or is a function or property."""
-        name = self.node_at(self.offset(symbol))
-        target = None if name is None else name.parent
+        target = self.declaration_of(symbol)
         if target is not None and target.type == "attribute":
             target = target.parent
         return symbol.symbol_type != "field" or (target is not None and target.child_by_field_name("type") is not None)
 
-    def is_label(self, start: int, end: int) -> bool:
-        """Return whether the name at the given offsets is the name of an argument or the key of a value."""
-        node = self.file.tree.root_node.named_descendant_for_byte_range(start, end) if self.file.tree else None
-        parent = None if node is None else node.parent
-        if node is None or parent is None or parent.type not in self.rules.labels:
+    def is_label(self, name: Node) -> bool:
+        """Return whether a name is that of an argument or the key of a value."""
+        parent = name.parent
+        if parent is None or parent.type not in self.rules.labels:
             return False
         label = parent.child_by_field_name("name") or parent.child_by_field_name("key") or parent.named_children[0]
-        return label.start_byte == node.start_byte
+        return label.start_byte == name.start_byte
 
-    def meaning(self, chain: NameChain, start: int, end: int) -> Literal["", "local", "label"]:
-        """Return whether an unresolved reference is a local variable or a label, as in NameUse."""
+    def meaning(self, chain: NameChain, start: int) -> Literal["", "local", "label"]:
+        """Return whether the unresolved reference at an offset is a local variable or a label, as in NameUse."""
         node = self.node_at(start)
         parent = None if node is None else node.parent
         if node is None or parent is None:
             return ""
-        if parent.type != "pair_pattern" and (self.is_label(start, end) or _is_first_of_pair(node, parent)):
+        if parent.type != "pair_pattern" and (self.is_label(node) or _is_first_of_pair(node, parent)):
             return "label"
         if len(chain.names) > 1 or chain.is_open or chain.is_absolute:
             return ""
@@ -323,7 +336,7 @@ class SourceFacts:
     def _is_signature(self, symbol: Symbol) -> bool:
         """Return whether a symbol declares a function whose code another definition has."""
         signatures = self.rules.signatures if symbol.symbol_type in FUNCTION_TYPES else frozenset()
-        name = self.node_at(self.offset(symbol)) if signatures else None
+        name = self.name_of(symbol) if signatures else None
         function = None if name is None else self.function_at(name)
         around = None if function is None else function.parent
         types = {node.type for node in (function, around) if node is not None}

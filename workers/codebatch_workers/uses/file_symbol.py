@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -18,3 +19,8 @@ class FileSymbol(msgspec.Struct, frozen=True, eq=False):
     def place(self) -> tuple[str, int, int]:
         """The path, line and column of the name. They identify the definition."""
         return self.facts.path, self.symbol.line, self.symbol.column
+
+    @property
+    def declaration(self) -> Node | None:
+        """The node that declares the symbol: the parent of its name."""
+        return self.facts.declaration_of(self.symbol)

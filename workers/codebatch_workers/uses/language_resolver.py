@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Resolved
 from codebatch_workers.uses.entities import Meaning
@@ -30,8 +31,8 @@ class LanguageResolver:
     def __init__(self, context: UseContext) -> None:
         self.facts_of, self.files_with_name = context
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved | None:
-        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition.
+    def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved | None:
+        """Return the definitions to which a name refers. `scope` is its enclosing definition.
 
         Return None if the name is resolved by the common rules: local names, imports, and values of objects.
         """
@@ -45,8 +46,8 @@ class LanguageResolver:
         """Return what the imports at a line that bind a name refer to. Return None for the common rule."""
         return None
 
-    def select_fitting(self, found: Meaning, facts: SourceFacts, start: int) -> Meaning | None:
-        """Return the part of a meaning that the name at an offset can have there, or None."""
+    def select_fitting(self, found: Meaning, name: Node) -> Meaning | None:
+        """Return the part of a meaning that a name can have at its place, or None."""
         return found
 
 

@@ -412,7 +412,7 @@ class NameMeanings:
     def find_imported_chain(self, facts: SourceFacts, node: Node) -> Meaning | None:
         """Return what a chain of names means that begins with an imported module: `a.b.c` after `import a.b`."""
         last = node.named_children[-1] if node.named_children else node
-        chain = facts.chain_at(last.start_byte, last.end_byte)
+        chain = facts.chain_of(last)
         if chain.is_open or len(chain.names) == 1 or facts.receiver(chain.start, chain.names[0]):
             return None
         prefixed = self._find_imported_prefix(facts, chain)

@@ -49,33 +49,32 @@ class UseResolver(NameMeanings):
             self._resolvers[language] = (self._uses_of(language) or LanguageUses()).resolver(self._context)
         return self._resolvers[language]
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
+    def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         self._budget.renew()
         try:
-            resolved = self._resolve(facts, start, end, scope)
-            return select_overloads(resolved, facts, start, self._context.facts_of)
+            return select_overloads(self._resolve(facts, name, scope), facts, name, self._context.facts_of)
         except TooManyLookups:
             return UNKNOWN
 
-    def _resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
+    def _resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
         if not facts.is_resolved:
             return UNKNOWN
         language = self._language_resolver(facts.language)
-        resolved = language.resolve(facts, start, end, scope)
+        resolved = language.resolve(facts, name, scope)
         if resolved is not None:
             return resolved
         self._values.begin_use()
-        exported = facts.export_at(start)
+        exported = facts.export_of(name)
         if exported is not None:
             found = self._find_exported_name(facts, exported)
             return UNKNOWN if found is None else self._as_resolved(found)
-        chain = facts.chain_at(start, end)
+        chain = facts.chain_of(name)
         if facts.bindings is not None and (len(chain.names) > 1 or chain.is_open):
-            found = self._find_object_member(facts, chain, scope, start)
+            found = self._find_object_member(facts, chain, scope, name)
         else:
             found = None if chain.is_open else self._find_chain(facts, chain, scope)
-        found = None if found is None else language.select_fitting(found, facts, start)
+        found = None if found is None else language.select_fitting(found, name)
         return UNKNOWN if found is None else self._as_resolved(found)
 
     def _find_global(self, facts: SourceFacts, name: str) -> Meaning | None:
@@ -93,15 +92,12 @@ class UseResolver(NameMeanings):
             facts, ModuleExport("", "", literal_text(source, facts.file.utf8), facts.text(name)), 0
         )
 
-    def _find_object_member(self, facts: SourceFacts, chain: NameChain, scope: str, start: int) -> Meaning | None:
+    def _find_object_member(self, facts: SourceFacts, chain: NameChain, scope: str, name: Node) -> Meaning | None:
         """Return what the last name of a chain means, as a member of a module, a class or an object."""
         is_local = facts.receiver(chain.start, chain.names[0]) != ""
         found = None if chain.is_open or is_local else self._find_chain(facts, chain, scope)
-        name = facts.node_at(start)
-        if found is not None or name is None:
-            return found
-        owner = self._values.owner_of(facts, name)
-        return owner and self._find_members(owner, chain.names[-1:], 0)
+        owner = self._values.owner_of(facts, name) if found is None else None
+        return self._find_members(owner, chain.names[-1:], 0) if owner is not None else found
 
     def resolve_import(self, facts: SourceFacts, name: str, line: int) -> Resolved:
         """Return the definitions that an import at a line refers to by a name."""

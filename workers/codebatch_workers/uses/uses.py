@@ -22,16 +22,16 @@ from codebatch_workers.uses.resolver import UseResolver
 def find_uses(resolver: UseResolver, facts: SourceFacts, name: str) -> Iterator[NameUse]:
     """Yield the occurrences of a name in a file, in text order."""
     for start, end, role, scope in find_occurrences(facts.file, name):
+        place = (*facts.file.position(start), *facts.file.position(end))
         if role == "string":
-            place = (*facts.file.position(start), *facts.file.position(end))
             yield NameUse(*place, role, scope, name, UNKNOWN)
             continue
         resolved = _resolve(resolver, facts, name, (start, end), role, scope)
         chain = facts.chain_at(start, end)
         written = b"".join(facts.file.utf8[chain.start : end].split()).decode("utf-8", "replace")
         target = f".{written}" if chain.is_open else written
-        meaning = facts.meaning(chain, start, end) if role == "reference" and resolved is UNKNOWN else ""
-        yield NameUse(*facts.file.position(start), *facts.file.position(end), role, scope, target, resolved, meaning)
+        meaning = facts.meaning(chain, start) if role == "reference" and resolved is UNKNOWN else ""
+        yield NameUse(*place, role, scope, target, resolved, meaning)
 
 
 def _resolve(
@@ -51,9 +51,8 @@ def _resolve(
         return UNKNOWN  # A namespace can have the name of a class in it.
     if role == "import":
         return resolver.resolve_import(facts, name, line)
-    if facts.is_label(*span):
-        return UNKNOWN
-    return resolver.resolve(facts, *span, scope)
+    node = facts.name_at(*span)
+    return UNKNOWN if node is None or facts.is_label(node) else resolver.resolve(facts, node, scope)
 
 
 _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")

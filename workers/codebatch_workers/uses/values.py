@@ -249,7 +249,7 @@ class Values:
     def _alias_results(self, entity: DefinedEntity, steps: int) -> Meaning | None:
         """Return what a call of a variable returns that is a function, or another name of a class or function."""
         facts, symbol = entity.facts, entity.symbols[0]
-        name = facts.node_at(facts.offset(symbol))
+        name = facts.name_of(symbol)
         if name is not None and function_node(name) is not None:
             return self._result(facts, symbol, None, steps + 1)
         declaration = None if name is None else name_declaration(name)
@@ -264,7 +264,7 @@ class Values:
 
     def _result(self, facts: SourceFacts, symbol: Symbol, receiver: Meaning | None, steps: int) -> Meaning | None:
         """Return the object that a function returns: by its declared type, or by its `return` statements."""
-        name = facts.node_at(facts.offset(symbol))
+        name = facts.name_of(symbol)
         function = None if name is None else function_node(name)
         self._budget -= 1
         if function is None or steps > _STEPS_MAX or self._budget < 0:
@@ -381,8 +381,8 @@ class Values:
         types = entity.symbols
         if any(symbol.symbol_type != "type" for symbol in types):
             return Meaning(found.certainty, (entity,))
-        name = entity.facts.node_at(entity.facts.offset(types[0]))
-        value = None if name is None or name.parent is None else name.parent.child_by_field_name("value")
+        declaration = entity.facts.declaration_of(types[0])
+        value = None if declaration is None else declaration.child_by_field_name("value")
         if value is None or value.type == "object_type":
             return Meaning(found.certainty, (entity,))
         return self.of_type(entity.facts, value, steps + 1)

@@ -24,15 +24,11 @@ _EXTERNAL_TYPES = frozenset({"function", "variable"})
 class CUses(LanguageResolver):
     """The resolution of uses in C."""
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers."""
-        node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
-        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
-            return UNKNOWN
-        text = facts.file.utf8[start:end]
-        name = text.decode("utf-8", "replace")
+    def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers."""
+        name = facts.text(node)
         # After the name, because its own declaration must be seen.
-        if facts.local_names.receiver(end, text):
+        if node.type not in _NAME_NODES or facts.local_names.receiver(node.end_byte, name.encode()):
             return UNKNOWN
         is_type = node.type == "type_identifier"
         own = [symbol for symbol in facts.symbols_named(name) if (symbol.symbol_type in CLASS_TYPES) == is_type]
@@ -49,7 +45,7 @@ class CUses(LanguageResolver):
         if own or is_type:
             return _resolved(facts, own) if own else UNKNOWN
         edges = facts.implicit_links.get(name, ())
-        if not edges or _is_declared_static(facts.file.utf8, text):
+        if not edges or _is_declared_static(facts.file.utf8, name.encode()):
             return UNKNOWN
         definitions = [
             target.definition(symbol)

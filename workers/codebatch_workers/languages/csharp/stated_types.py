@@ -217,15 +217,9 @@ def local_definition(facts: SourceFacts, node: Node, name: str) -> BoundName | N
     return None
 
 
-def declaration_of(symbol: FileSymbol) -> Node | None:
-    """Return the node that declares a symbol: that of a type, a member, or the variable of a field."""
-    name = symbol.facts.node_at(symbol.facts.offset(symbol.symbol))
-    return None if name is None else name.parent
-
-
 def _base_nodes(owner: CSharpType) -> Iterator[tuple[FileSymbol, Node]]:
     for part in owner.parts:
-        declaration = declaration_of(part)
+        declaration = part.declaration
         for bases in declaration.named_children if declaration is not None else ():
             for base in bases.named_children if bases.type == "base_list" else ():
                 node = base.child_by_field_name("type") if base.type == "primary_constructor_base_type" else base

@@ -16,7 +16,6 @@ from codebatch_workers.languages.csharp.stated_types import (
     CSharpMembers,
     CSharpType,
     CSharpTypes,
-    declaration_of,
     local_definition,
     written_type,
 )
@@ -63,12 +62,9 @@ class _CSharpMeaning(msgspec.Struct, frozen=True):
 class CSharpUses(LanguageResolver):
     """The resolution of uses in C#."""
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers."""
-        node = facts.file.tree.root_node.named_descendant_for_byte_range(start, end) if facts.file.tree else None
-        if node is None or node.type != "identifier" or (node.start_byte, node.end_byte) != (start, end):
-            return UNKNOWN
-        found = _CSharpUse(CSharpTypes(self.facts_of)).find(facts, node)
+    def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers."""
+        found = _CSharpUse(CSharpTypes(self.facts_of)).find(facts, node) if node.type == "identifier" else None
         if found is None or not found.symbols:
             return UNKNOWN
         definitions = {symbol.facts.definition(symbol.symbol) for symbol in found.symbols}
@@ -312,7 +308,7 @@ class _CSharpUse:
         member = found.symbols[0]
         if member.symbol.symbol_type in CLASS_TYPES:
             return _Value(CSharpType(found.certainty, (member,)), is_static=True)
-        declaration = declaration_of(member)
+        declaration = member.declaration
         if declaration is not None and declaration.type == "enum_member_declaration":
             return None
         if declaration is not None and declaration.type == "variable_declarator":
@@ -371,7 +367,7 @@ def _accepts(symbol: Symbol, count: int) -> bool:
 
 
 def _overrides(member: FileSymbol) -> bool:
-    declaration = declaration_of(member)
+    declaration = member.declaration
     return declaration is not None and any(
         child.type == "modifier" and member.facts.text(child) in ("override", "new") for child in declaration.children
     )

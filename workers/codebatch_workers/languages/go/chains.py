@@ -5,25 +5,21 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from codebatch_workers.languages.go.types import type_name
-from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, node_chain
 
 _ELEMENT_FIELDS = ("element", "value")
 _LITERAL_LEVELS_MAX = 3
 
 
-def go_chain(file: SourceFile, start: int, end: int) -> NameChain | None:
-    """Return the chain of names whose last name is at the given offsets, or None if there is no name.
+def go_chain(name: Node, utf8: bytes) -> NameChain | None:
+    """Return the chain that ends with a name, or None if the name is not used.
 
     The key of a composite literal is a field: `name` in `T{name: 1}` is the chain `T.name`.
     """
-    name = None if file.tree is None else file.tree.root_node.descendant_for_byte_range(start, end)
-    if name is None or (name.start_byte, name.end_byte) != (start, end):
-        return None
     is_member = name.parent is not None and name.parent.type == "selector_expression"
     if name.type == "field_identifier" and not is_member:
         return None  # The definition of a field in a type without a name.
-    return _keyed_field(name, file.utf8) or node_chain(name, file.utf8)
+    return _keyed_field(name, utf8) or node_chain(name, utf8)
 
 
 def _keyed_field(name: Node, utf8: bytes) -> NameChain | None:

@@ -73,10 +73,9 @@ def split_result(written: str) -> tuple[str, int, int] | None:
     return None if match is None else (match[1], int(match[2]), int(match[3]))
 
 
-def result_type(name: Node, utf8: bytes, index: int) -> str:
-    """Return the declared type of a result of the function whose name is a node."""
-    function = name.parent
-    result = None if function is None or function.type not in _FUNCTIONS else function.child_by_field_name("result")
+def result_type(function: Node, utf8: bytes, index: int) -> str:
+    """Return the declared type of a result of a function."""
+    result = None if function.type not in _FUNCTIONS else function.child_by_field_name("result")
     if result is None:
         return ""
     if result.type != "parameter_list":

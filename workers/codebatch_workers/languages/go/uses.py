@@ -39,9 +39,9 @@ _MAJOR_VERSION = re.compile(r"/v\d+\Z")
 class GoUses(LanguageResolver):
     """Resolves uses in Go files."""
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-        chain = go_chain(facts.file, start, end)
+    def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
+        chain = go_chain(name, facts.file.utf8)
         found = None if chain is None or chain.is_open else self._find_chain(facts, chain, scope, 0)
         if found is None:
             return UNKNOWN
@@ -196,8 +196,8 @@ class GoUses(LanguageResolver):
         if not isinstance(function, DefinedEntity) or len(function.symbols) != 1:
             return None
         facts = function.facts
-        name = facts.node_at(facts.offset(function.symbols[0]))
-        written = "" if name is None else result_type(name, facts.file.utf8, index)
+        declaration = facts.declaration_of(function.symbols[0])
+        written = "" if declaration is None else result_type(declaration, facts.file.utf8, index)
         place = function.facts.offset(function.symbols[0])
         value = self._find_type(function.facts, "", written, steps + 1, place) if written else None
         return value and Meaning(

@@ -32,13 +32,12 @@ class TypeScriptUses(LanguageResolver):
         paths = sorted(path for path in self.files_with_name(name) if path.endswith(_DECLARATION_ENDINGS))
         return merge_meanings(self._declared(path, name) for path in paths[:_FILES_MAX])
 
-    def select_fitting(self, found: Meaning, facts: SourceFacts, start: int) -> Meaning | None:
+    def select_fitting(self, found: Meaning, name: Node) -> Meaning | None:
         """Leave out types where TypeScript expects a value, and values where it expects a type.
 
         If nothing remains, the name means a global value or type.
         """
-        name = facts.node_at(start)
-        if name is None or name.type not in ("identifier", "type_identifier"):
+        if name.type not in ("identifier", "type_identifier"):
             return found
         others = _VALUES_ONLY if name.type == "type_identifier" else _TYPES_ONLY
         entities: list[Entity] = []
@@ -63,7 +62,7 @@ def _global_symbols(facts: SourceFacts, name: str) -> Iterator[Symbol]:
     root = None if facts.file.tree is None else facts.file.tree.root_node
     is_module = root is not None and any(child.type in _MODULE_STATEMENTS for child in root.named_children)
     for symbol in facts.symbols_named(name):
-        node = facts.node_at(facts.offset(symbol))
+        node = facts.name_of(symbol)
         if node is not None and (not is_module or _is_in_global_block(node)):
             yield symbol
 

@@ -226,7 +226,7 @@ class JavaTypes:
             return [self.find_type(owner.facts, owner.base, written) if owner.base is not None and written else None]
         key = owner.facts.path, owner.symbol.qualified
         if key not in self._bases:
-            declaration = declaration_of(owner.facts, owner.symbol)
+            declaration = owner.facts.declaration_of(owner.symbol)
             names = owner.facts.bases.get(owner.symbol.qualified, ())
             self._bases[key] = [declaration and self.find_type(owner.facts, declaration, name) for name in names]
         return [_doubted(base, owner.certainty) if isinstance(base, JavaType) else base for base in self._bases[key]]
@@ -253,7 +253,7 @@ class JavaTypes:
                     symbol.visibility != "private"
                     and (symbol.visibility != "internal" or _package(one.facts) == package)
                 )
-                node = declaration_of(one.facts, symbol) if symbol.symbol_type in kinds and is_visible else None
+                node = one.facts.declaration_of(symbol) if symbol.symbol_type in kinds and is_visible else None
                 if node is not None:
                     found.append(Member(one.facts, symbol, node, one.certainty))
             if found and "method" not in kinds:
@@ -268,42 +268,30 @@ def _doubted(found: JavaType, doubt: Certainty) -> JavaType:
 
 def _own_symbols(owner: JavaType, name: str) -> Sequence[Symbol]:
     """Return the definitions with a name in the body of a type."""
-    if owner.symbol is not None:
-        return [
-            symbol
-            for symbol in owner.facts.symbols_named(f"{owner.symbol.qualified}.{name}")
-            if _body_of(owner.facts, symbol) == _named_body(owner)
-        ]
-    return [
-        symbol
-        for symbols in owner.facts.symbols.values()
-        for symbol in symbols
-        if symbol.name == name and _body_of(owner.facts, symbol) == owner.body
-    ]
+    named = (
+        [symbol for symbols in owner.facts.symbols.values() for symbol in symbols if symbol.name == name]
+        if owner.symbol is None
+        else owner.facts.symbols_named(f"{owner.symbol.qualified}.{name}")
+    )
+    body = type_body(owner)
+    return [symbol for symbol in named if _body_of(owner.facts, symbol) == body]
 
 
-def _named_body(owner: JavaType) -> Node | None:
-    declaration = declaration_of(owner.facts, owner.symbol) if owner.symbol is not None else None
-    return None if declaration is None else declaration.child_by_field_name("body")
+def type_body(owner: JavaType) -> Node | None:
+    """Return the body of a type."""
+    declaration = None if owner.symbol is None else owner.facts.declaration_of(owner.symbol)
+    return owner.body if declaration is None else declaration.child_by_field_name("body")
 
 
 def _body_of(facts: SourceFacts, symbol: Symbol) -> Node | None:
     """Return the body of the type that directly contains a definition."""
-    declaration = declaration_of(facts, symbol)
+    declaration = facts.declaration_of(symbol)
     node = None if declaration is None else declaration.parent
     while node is not None and node.type in _BETWEEN_MEMBER_AND_BODY:
         node = node.parent
     if node is not None and node.type == "record_declaration":
         return node.child_by_field_name("body")
     return node if node is not None and node.type in _CLASS_BODIES else None
-
-
-def declaration_of(facts: SourceFacts, symbol: Symbol) -> Node | None:
-    """Return the node that declares a symbol: the parent of its name. For a field, this is one declarator."""
-    offset = facts.offset(symbol)
-    root = None if facts.file.tree is None else facts.file.tree.root_node
-    name = None if root is None else root.named_descendant_for_byte_range(offset, offset + len(symbol.name.encode()))
-    return None if name is None else name.parent
 
 
 def type_name(node: Node, utf8: bytes) -> str:

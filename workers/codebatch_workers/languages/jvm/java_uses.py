@@ -24,6 +24,7 @@ from codebatch_workers.languages.jvm.java_types import (
     declared_type_node,
     is_static_import,
     node_text,
+    type_body,
     type_name,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -44,13 +45,11 @@ class JavaUses(LanguageResolver):
         super().__init__(context)
         self._types = JavaTypes(context.facts_of)
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers."""
-        root = None if facts.file.tree is None else facts.file.tree.root_node
-        node = None if root is None else root.named_descendant_for_byte_range(start, end)
-        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.parent is None:
-            return UNKNOWN
+    def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers."""
         parent, name = node.parent, node_text(facts, node)
+        if parent is None:
+            return UNKNOWN
         if node.type == "type_identifier":
             return _as_resolved(self._find_type_node(facts, node))
         if parent.type in ("marker_annotation", "annotation", "record_pattern"):
@@ -199,7 +198,7 @@ class JavaUses(LanguageResolver):
         if found is None:
             return None
         for enclosing in self._types.enclosing_types(facts, node):
-            body = enclosing.body or _body(enclosing)
+            body = type_body(enclosing)
             if body is None or body.start_byte < found.start:
                 return found.node
             if self._types.members(enclosing, name, _FIELDS).found:
@@ -357,15 +356,6 @@ class JavaUses(LanguageResolver):
             return None
         written = type_name(type_node, facts.file.utf8)
         return self._types.find_type(facts, type_node, written) if written else None
-
-
-def _body(owner: JavaType) -> Node | None:
-    if owner.symbol is None:
-        return owner.body
-    offset = owner.facts.offset(owner.symbol)
-    root = None if owner.facts.file.tree is None else owner.facts.file.tree.root_node
-    name = None if root is None else root.named_descendant_for_byte_range(offset, offset + 1)
-    return None if name is None or name.parent is None else name.parent.child_by_field_name("body")
 
 
 def _is_chain(node: Node) -> bool:

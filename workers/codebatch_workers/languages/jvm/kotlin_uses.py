@@ -46,15 +46,12 @@ class _KotlinType(msgspec.Struct, frozen=True):
 class KotlinUses(LanguageResolver):
     """The resolution of uses in Kotlin and Scala."""
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-        node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
-        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
+    def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
+        chain = facts.chain_of(name)
+        if name.type not in _NAME_NODES or chain.is_open or _is_label(name):
             return UNKNOWN
-        chain = facts.chain_at(start, end)
-        if chain.is_open or _is_label(node):
-            return UNKNOWN
-        return _KotlinFile(facts, self.facts_of).resolve(node, chain.names, chain.start, scope)
+        return _KotlinFile(facts, self.facts_of).resolve(name, chain.names, chain.start, scope)
 
 
 class _KotlinFile:
@@ -217,9 +214,8 @@ def _resolved(certainty: Certainty, facts: SourceFacts, symbols: list[Symbol], n
 
 
 def _is_object(facts: SourceFacts, symbol: Symbol) -> bool:
-    offset = facts.offset(symbol)
-    name = facts.file.tree.root_node.named_descendant_for_byte_range(offset, offset + 1) if facts.file.tree else None
-    return name is not None and name.parent is not None and name.parent.type in _OBJECT_NODES
+    declaration = facts.declaration_of(symbol)
+    return declaration is not None and declaration.type in _OBJECT_NODES
 
 
 def _is_label(node: Node) -> bool:

@@ -26,7 +26,7 @@ def class_around(facts: SourceFacts, node: Node) -> FileSymbol | None:
 
 def bases_of(owner: FileSymbol) -> list[str]:
     """Return the base classes of a class as written, then its interfaces."""
-    node = _class_node(owner)
+    node = owner.declaration
     clauses = [] if node is None else [child for child in node.named_children if child.type in _BASE_CLAUSES]
     return [
         owner.facts.text(name)
@@ -38,13 +38,8 @@ def bases_of(owner: FileSymbol) -> list[str]:
 
 def traits_of(owner: FileSymbol) -> tuple[list[str], bool]:
     """Return the traits of a class as written, and whether it renames their members."""
-    node = _class_node(owner)
+    node = owner.declaration
     body = None if node is None else node.child_by_field_name("body")
     uses = [] if body is None else [child for child in body.named_children if child.type == "use_declaration"]
     traits = [owner.facts.text(name) for use in uses for name in use.named_children if name.type in _NAME_NODES]
     return traits, any(child.type == "use_list" for use in uses for child in use.named_children)
-
-
-def _class_node(owner: FileSymbol) -> Node | None:
-    name = owner.facts.node_at(owner.facts.offset(owner.symbol))
-    return None if name is None else name.parent

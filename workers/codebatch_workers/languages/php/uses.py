@@ -52,10 +52,9 @@ class _PhpFound(msgspec.Struct, frozen=True):
 class PhpUses(LanguageResolver):
     """The resolution of uses in PHP."""
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers."""
-        node = facts.file.tree.root_node.named_descendant_for_byte_range(start, end) if facts.file.tree else None
-        if node is None or node.type not in ("name", "variable_name") or node.parent is None:
+    def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers."""
+        if node.type not in ("name", "variable_name") or node.parent is None:
             return UNKNOWN
         if node.type == "name" and node.parent.type == "variable_name":
             node = node.parent
@@ -244,8 +243,8 @@ class _PhpUse:
         if member is None or len(member.definitions) != 1:
             return None
         definition = member.definitions[0]
-        declaration = definition.facts.node_at(definition.facts.offset(definition.symbol))
-        while declaration is not None and declaration.type in ("name", "variable_name", "property_element"):
+        declaration = definition.declaration
+        while declaration is not None and declaration.type in ("variable_name", "property_element"):
             declaration = declaration.parent
         stated = None if declaration is None else _stated_class(declaration)
         if stated is None:

@@ -30,12 +30,11 @@ _Place = tuple[SourceFacts, str]
 class RubyUses(LanguageResolver):
     """The resolution of uses in Ruby."""
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-        node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
-        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.parent is None:
-            return UNKNOWN
+    def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         parent = node.parent
+        if parent is None:
+            return UNKNOWN
         if node.type == "constant" and parent.child_by_field_name("method") != node:
             is_last = parent.type == "scope_resolution" and parent.child_by_field_name("name") == node
             certainty, places = _find_constant(facts, self.facts_of, parent if is_last else node)
@@ -43,13 +42,16 @@ class RubyUses(LanguageResolver):
         receiver = parent.child_by_field_name("receiver")
         if parent.type != "call" or receiver is None or parent.child_by_field_name("method") != node:
             return UNKNOWN
-        name = facts.file.utf8[start:end].decode("utf-8", "replace")
+        name = facts.text(node)
         if receiver.type in _CONSTANT_NODES:
             certainty, places = _find_constant(facts, self.facts_of, receiver)
             return _resolved(certainty, _methods(places, name, is_singleton=True))
         if receiver.type == "self":
             # A subclass can override the method.
-            place = (facts, next(namespaces(nesting_at(facts.file, start).removesuffix(INHERITS_MARK).split())))
+            place = (
+                facts,
+                next(namespaces(nesting_at(facts.file, node.start_byte).removesuffix(INHERITS_MARK).split())),
+            )
             return _resolved("inferred", _methods([place], name, is_singleton=_is_singleton_scope(facts, scope)))
         return UNKNOWN
 

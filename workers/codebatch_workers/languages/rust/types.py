@@ -54,10 +54,9 @@ def rust_type_path(node: Node, utf8: bytes) -> str:
     return _path(node, utf8) if node.type in _PATH_NODES else ""
 
 
-def rust_result_type(name: Node, utf8: bytes) -> str:
-    """Return the path of the declared result of the function whose name is a node."""
-    function = name.parent
-    if function is None or function.type not in ("function_item", "function_signature_item"):
+def rust_result_type(function: Node, utf8: bytes) -> str:
+    """Return the path of the declared result of a function."""
+    if function.type not in ("function_item", "function_signature_item"):
         return ""
     result = function.child_by_field_name("return_type")
     return "" if result is None else rust_type_path(result, utf8)

@@ -65,11 +65,8 @@ class RustUses(LanguageResolver):
         self._imports: dict[str, list[_RustImport]] = {}
         self._pending: set[tuple[str, str, str]] = set()
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-        name = None if facts.file.tree is None else facts.file.tree.root_node.descendant_for_byte_range(start, end)
-        if name is None or (name.start_byte, name.end_byte) != (start, end):
-            return UNKNOWN
+    def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         chain = _chain(name, facts)
         found = None if chain is None else self._find_chain(facts, chain, scope)
         if found is None:
@@ -283,8 +280,8 @@ class RustUses(LanguageResolver):
             entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
             if not isinstance(entity, DefinedEntity) or len(entity.symbols) != 1:
                 return None
-            name = entity.facts.node_at(entity.facts.offset(entity.symbols[0]))
-            result = "" if name is None else rust_result_type(name, entity.facts.file.utf8)
+            declaration = entity.facts.declaration_of(entity.symbols[0])
+            result = "" if declaration is None else rust_result_type(declaration, entity.facts.file.utf8)
             return (
                 self._find_value_type(entity.facts, entity.symbols[0].qualified, result, steps + 1) if result else None
             )
@@ -384,7 +381,7 @@ def _written_path(node: Node, facts: SourceFacts) -> tuple[str, ...] | None:
 
 def _chain_in_macro(name: Node, facts: SourceFacts) -> _RustChain | None:
     """Return the path that ends with a name in the arguments of a macro. Return None if it is not a path."""
-    chain = facts.chain_at(name.start_byte, name.end_byte)
+    chain = facts.chain_of(name)
     written = facts.file.utf8[chain.start : name.end_byte]
     is_path = len(chain.names) > 1 and written.count(b"::") == len(chain.names) - 1 and b"." not in written
     if not is_path or chain.is_open or chain.is_absolute or chain.names[0] in ("Self", "self", "super"):

@@ -37,15 +37,11 @@ class _SwiftType(msgspec.Struct, frozen=True):
 class SwiftUses(LanguageResolver):
     """The resolution of uses in Swift."""
 
-    def resolve(self, facts: SourceFacts, start: int, end: int, scope: str) -> Resolved:
-        """Return the definitions to which the name at the given offsets refers. `scope` is its enclosing definition."""
-        node = facts.file.tree.root_node.descendant_for_byte_range(start, end) if facts.file.tree else None
-        if node is None or (node.start_byte, node.end_byte) != (start, end) or node.type not in _NAME_NODES:
-            return UNKNOWN
-        if node.parent is not None and node.parent.type in _NODES_WITHOUT_USES:
-            return UNKNOWN
-        chain = facts.chain_at(start, end)
-        if chain.is_open:
+    def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
+        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
+        is_used = name.parent is not None and name.parent.type not in _NODES_WITHOUT_USES
+        chain = facts.chain_of(name)
+        if name.type not in _NAME_NODES or not is_used or chain.is_open:
             return UNKNOWN
         names = chain.names
         # After the name, because its own declaration must be seen.
