@@ -128,11 +128,11 @@ class SourceFacts:
         found = bindings.find_definitions(offset, name.encode())
         return () if found is None else found[1]
 
-    def receiver(self, offset: int, name: str) -> str:
-        """Return the type of a local variable as `LocalNames.receiver`. A name that an import binds is not local."""
-        written = self.local_names.receiver(offset, name.encode())
-        is_imported = written and any(self.imports_at(bound.start) for bound in self.bound_names(name, offset))
-        return "" if is_imported else written
+    def is_local_variable(self, offset: int, name: str) -> bool:
+        """Return whether a name that is used at an offset is a local variable, which no import binds."""
+        if not self.local_names.receiver(offset, name.encode()):
+            return False
+        return not any(self.imports_at(bound.start) for bound in self.bound_names(name, offset))
 
     @property
     def package_of_module(self) -> str:

@@ -46,9 +46,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `is_sequential`: a block sees a variable only after its declaration.
     - `has_arrows`: `->` separates the names of a chain.
     - `own_object`: the names that mean the object or class of the enclosing method.
-    - `own_object_is_exact`: the class of `own_object` is certain, because calls are bound to its declaration.
     - `base_object`: the names that mean the base class.
-    - `sees_members`: code in a class uses the members of the class without a prefix.
     - `has_overloads`: a class or scope can define several functions with one name.
     - `stem_is_module`: the target of an import can be a module, which is named after its file or directory.
     - `has_exports`: other files see only the names that a file exports.
@@ -76,9 +74,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     is_sequential: bool = False
     has_arrows: bool = False
     own_object: frozenset[str] = frozenset()
-    own_object_is_exact: bool = False
     base_object: frozenset[str] = frozenset()
-    sees_members: bool = False
     has_overloads: bool = False
     stem_is_module: bool = False
     has_exports: bool = False

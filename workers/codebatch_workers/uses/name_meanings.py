@@ -1,5 +1,7 @@
 """Meanings of names, chains of names and members in a file: definitions and modules.
 
+These are the common rules, for languages with `has_bindings`. Only imports are followed so in all languages.
+
 No type is computed: a type counts only if the code states it (a declared type, or a constructed object). Whatever
 remains open is unknown. A name never means a definition just because the names are equal.
 
@@ -16,7 +18,6 @@ from tree_sitter import Node
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.record import Symbol
 from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, ModuleExport
-from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import (
     EXTERNAL_MEANING,
@@ -53,15 +54,10 @@ class NameMeanings:
 
     def _find_chain(self, facts: SourceFacts, chain: NameChain, scope: str) -> Meaning | None:
         names, rules = chain.names, facts.rules
-        receiver = facts.receiver(chain.start, names[0]) if len(names) > 1 else ""
-        if len(names) == 1 and facts.receiver(chain.start, names[0]):
-            symbol = facts.local_symbol(chain.start, names[0])
+        if facts.is_local_variable(chain.start, names[0]):
+            symbol = facts.local_symbol(chain.start, names[0]) if len(names) == 1 else None
             return None if symbol is None else Meaning("exact", (DefinedEntity(facts, (symbol,)),))
-        if receiver == UNKNOWN_TYPE:
-            return None
-        if receiver:
-            found = self._as_value(self._find_type(facts, scope, receiver, 0, chain.start))
-        elif names[0] in rules.own_object:
+        if names[0] in rules.own_object:
             found = self.find_own_object(facts, scope)
         elif names[0] in rules.base_object:
             return self._find_in_base_object(facts, scope, names[1:])
@@ -70,7 +66,7 @@ class NameMeanings:
             if prefixed is not None:
                 count, found = prefixed
                 return self._find_members(found, names[count:], 0)
-            found = self.find_name(facts, scope, names[0], 0, chain.start)
+            found = self.find_name(facts, names[0], 0, chain.start)
         return self._find_members(found, names[1:], 0)
 
     def _find_members(self, found: Meaning | None, names: Sequence[str], steps: int) -> Meaning | None:
@@ -85,11 +81,7 @@ class NameMeanings:
         names = chain.names
         starts = {bound.start for bound in facts.bound_names(names[0], chain.start)}
         for count in range(len(names), 1, -1):
-            imports = [
-                imported
-                for imported in facts.imports_of(".".join(names[:count]))
-                if facts.bindings is None or imported.start in starts
-            ]
+            imports = [one for one in facts.imports_of(".".join(names[:count])) if one.start in starts]
             merged = merge_meanings(found for imported in imports for found in self._follow(facts, imported, 0))
             if merged is not None:
                 return count, merged
@@ -100,8 +92,7 @@ class NameMeanings:
         owner = facts.enclosing_class(scope)
         if owner is None:
             return None
-        certainty: Certainty = "exact" if facts.rules.own_object_is_exact else "inferred"
-        return Meaning(certainty, (DefinedEntity(facts, tuple(facts.symbols_named(owner))),))
+        return Meaning("inferred", (DefinedEntity(facts, tuple(facts.symbols_named(owner))),))
 
     def _find_in_base_object(self, facts: SourceFacts, scope: str, names: Sequence[str]) -> Meaning | None:
         """Return the member that the bases of the enclosing class have under the first name, and its members."""
@@ -109,41 +100,13 @@ class NameMeanings:
         if owner is None or not names:
             return None
         member, _ = self._find_in_bases(DefinedEntity(facts, tuple(facts.symbols_named(owner))), names[0], 0)
-        certainty: Certainty = "exact" if facts.rules.own_object_is_exact else "inferred"
-        found = member and Meaning(least_certain(member.certainty, certainty), member.entities)
+        found = member and Meaning(least_certain(member.certainty, "inferred"), member.entities)
         return self._find_members(found, names[1:], 0)
 
     # -- Names ---------------------------------------------------------------------------------------------------------
 
-    def find_name(
-        self, facts: SourceFacts, scope: str, name: str, steps: int, offset: int | None = None
-    ) -> Meaning | None:
-        """Return what a name means in a scope of a file. Return None if that is unknown."""
-        if facts.bindings is not None:
-            return self._find_bound(facts, name, steps, offset)
-        is_doubtful = False
-        for outer in facts.scopes(scope):
-            if facts.is_class(outer) and not facts.rules.sees_members:
-                if outer != scope:
-                    continue
-            elif facts.is_class(outer):
-                found, is_open = self._find_in_class(
-                    DefinedEntity(facts, tuple(facts.symbols_named(outer))), name, steps
-                )
-                if found is not None:
-                    return found
-                is_doubtful = is_doubtful or is_open
-            symbols = facts.symbols_named(f"{outer}{facts.separator}{name}")
-            if symbols:
-                return Meaning("exact", (DefinedEntity(facts, tuple(symbols)),))
-        found = self._find_in_file(facts, name, steps)
-        if found is not None and is_doubtful and found.certainty == "exact":
-            # A base outside the snapshot could have a member with this name.
-            return Meaning("inferred", found.entities)
-        return found
-
-    def _find_bound(self, facts: SourceFacts, name: str, steps: int, offset: int | None) -> Meaning | None:
-        """Return what the definitions of a name mean that a use at an offset sees."""
+    def find_name(self, facts: SourceFacts, name: str, steps: int, offset: int | None = None) -> Meaning | None:
+        """Return what the definitions of a name mean that a use at an offset sees. Return None if that is unknown."""
         definitions = facts.bound_names(name, offset)
         if not definitions:
             # An exported value without a name, or `exports.f = function`.
@@ -191,7 +154,7 @@ class NameMeanings:
     def _find_in_file(self, facts: SourceFacts, name: str, steps: int) -> Meaning | None:
         """Return what a name means at the outermost level of a file."""
         if facts.bindings is not None:
-            return self._find_bound(facts, name, steps, None)
+            return self.find_name(facts, name, steps)
         imported = merge_meanings(
             found for local_import in facts.imports_of(name) for found in self._follow(facts, local_import, steps)
         )
@@ -326,15 +289,8 @@ class NameMeanings:
         if isinstance(entity, ModuleEntity):
             return merge_meanings(self._find_exported(facts, name, steps) for facts in entity.files)
         symbol = entity.symbols[0]
-        if entity.facts.bindings is not None and (symbol.symbol_type in VALUE_TYPES or is_getter(entity)):
+        if symbol.symbol_type in VALUE_TYPES or is_getter(entity):
             value = self._values.of_symbol(entity.facts, symbol, steps)
-            return value and self.find_member_of_all(value, name, steps + 1)
-        if symbol.symbol_type in VALUE_TYPES:
-            written = entity.facts.type_of(symbol) if len(entity.symbols) == 1 else ""
-            if not written:
-                return None
-            place = entity.facts.offset(symbol)
-            value = self._as_value(self._find_type(entity.facts, symbol.scope, written, steps, place))
             return value and self.find_member_of_all(value, name, steps + 1)
         if symbol.symbol_type in CLASS_TYPES or symbol.symbol_type in NAMESPACE_TYPES:
             return self._find_in_class(entity, name, steps)[0]
@@ -367,7 +323,7 @@ class NameMeanings:
         is_open, place = False, facts.offset(owner.symbols[0])
         bases = facts.bases.get(qualified, ()) if steps < _STEPS_MAX else ()
         for base in bases:
-            found = self._find_type(facts, owner.symbols[0].scope, base, steps + 1, place)
+            found = self._find_type(facts, base, steps + 1, place)
             if found is None or found.certainty in ("name", "external"):
                 is_open = True
                 continue
@@ -379,33 +335,19 @@ class NameMeanings:
                         # An unknown base before this one could have the member too. A base after this one could
                         # override a member that both inherit. Code can set a variable of the class itself.
                         is_doubtful = is_open or (len(bases) > 1 and not is_member(member, entity))
-                        is_doubtful = is_doubtful or (facts.bindings is not None and has_variables(member))
+                        is_doubtful = is_doubtful or has_variables(member)
                         doubt: Certainty = "inferred" if is_doubtful else "exact"
                         certainty = least_certain(least_certain(member.certainty, found.certainty), doubt)
                         return Meaning(certainty, member.entities), is_open
         return None, is_open
 
-    def _find_type(
-        self, facts: SourceFacts, scope: str, written: str, steps: int, offset: int | None
-    ) -> Meaning | None:
-        """Return what a type as written means in a scope of a file."""
+    def _find_type(self, facts: SourceFacts, written: str, steps: int, offset: int) -> Meaning | None:
+        """Return what a type as written means at an offset."""
         if steps > _STEPS_MAX:
             return None
         names = name_components(written)
-        found = self.find_name(facts, scope, names[0], steps + 1, offset)
+        found = self.find_name(facts, names[0], steps + 1, offset)
         return self._find_members(found, names[1:], steps + 1)
-
-    @staticmethod
-    def _as_value(found: Meaning | None) -> Meaning | None:
-        """Return an object of a type. Its members are known only if the type is a class."""
-        if found is None or found.certainty == "external":
-            return found
-        classes = tuple(
-            entity
-            for entity in found.entities
-            if isinstance(entity, DefinedEntity) and entity.facts.is_class(entity.symbols[0].qualified)
-        )
-        return Meaning(least_certain(found.certainty, "inferred"), classes) if classes else None
 
     # -- For the evaluation of expressions ---------------------------------------------------------------------------
 
@@ -413,7 +355,7 @@ class NameMeanings:
         """Return what a chain of names means that begins with an imported module: `a.b.c` after `import a.b`."""
         last = node.named_children[-1] if node.named_children else node
         chain = facts.chain_of(last)
-        if chain.is_open or len(chain.names) == 1 or facts.receiver(chain.start, chain.names[0]):
+        if chain.is_open or len(chain.names) == 1 or facts.is_local_variable(chain.start, chain.names[0]):
             return None
         prefixed = self._find_imported_prefix(facts, chain)
         return None if prefixed is None else self._find_members(prefixed[1], chain.names[prefixed[0] :], 0)
@@ -424,6 +366,6 @@ class NameMeanings:
         if owner is None:
             return None
         place = facts.offset(facts.symbols_named(owner)[0])
-        bases = [self._find_type(facts, owner, base, 0, place) for base in facts.bases.get(owner, ())]
+        bases = [self._find_type(facts, base, 0, place) for base in facts.bases.get(owner, ())]
         known = [base for base in bases if base is not None and base.certainty not in ("name", "external")]
         return Meaning("inferred", tuple(entity for base in known for entity in base.entities)) if known else None

@@ -70,10 +70,10 @@ class UseResolver(NameMeanings):
             found = self._find_exported_name(facts, exported)
             return UNKNOWN if found is None else self._as_resolved(found)
         chain = facts.chain_of(name)
-        if facts.bindings is not None and (len(chain.names) > 1 or chain.is_open):
+        if len(chain.names) > 1 or chain.is_open:
             found = self._find_object_member(facts, chain, scope, name)
         else:
-            found = None if chain.is_open else self._find_chain(facts, chain, scope)
+            found = self._find_chain(facts, chain, scope)
         found = None if found is None else language.select_fitting(found, name)
         return UNKNOWN if found is None else self._as_resolved(found)
 
@@ -87,14 +87,14 @@ class UseResolver(NameMeanings):
         if name is None:
             return None
         if source is None:
-            return self.find_name(facts, "", facts.text(name), 0, name.start_byte)
+            return self.find_name(facts, facts.text(name), 0, name.start_byte)
         return self._find_export(
             facts, ModuleExport("", "", literal_text(source, facts.file.utf8), facts.text(name)), 0
         )
 
     def _find_object_member(self, facts: SourceFacts, chain: NameChain, scope: str, name: Node) -> Meaning | None:
         """Return what the last name of a chain means, as a member of a module, a class or an object."""
-        is_local = facts.receiver(chain.start, chain.names[0]) != ""
+        is_local = facts.is_local_variable(chain.start, chain.names[0])
         found = None if chain.is_open or is_local else self._find_chain(facts, chain, scope)
         owner = self._values.owner_of(facts, name) if found is None else None
         return self._find_members(owner, chain.names[-1:], 0) if owner is not None else found

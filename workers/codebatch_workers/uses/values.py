@@ -74,9 +74,7 @@ _PLAIN_CHAIN = re.compile(r"[\w.]+\Z")
 class NameResolver(Protocol):
     """The resolution of names that the evaluation of expressions needs."""
 
-    def find_name(
-        self, facts: SourceFacts, scope: str, name: str, steps: int, offset: int | None
-    ) -> Meaning | None: ...
+    def find_name(self, facts: SourceFacts, name: str, steps: int, offset: int | None) -> Meaning | None: ...
     def find_member_of_all(self, found: Meaning, name: str, steps: int) -> Meaning | None: ...
     def find_own_object(self, facts: SourceFacts, scope: str) -> Meaning | None: ...
     def find_bases(self, facts: SourceFacts, scope: str) -> Meaning | None: ...
@@ -174,15 +172,15 @@ class Values:
             owner, member = (node.child_by_field_name(table[node.type]) for table in (_OWNERS, _MEMBERS))
             value = None if owner is None or member is None else self.object_of(facts, owner, steps + 1)
             return self._names.find_member_of_all(value, facts.text(member), steps + 1) if value and member else None
-        name, scope = facts.text(node), scope_definitions(facts.file).qualified_scope(node.start_byte)
+        name = facts.text(node)
         if name in facts.rules.own_object:
-            return self._names.find_own_object(facts, scope)
+            return self._names.find_own_object(facts, _scope_of(facts, node))
         if node.type not in _NAMES:
             return None
         definitions = list(facts.bound_names(name, node.start_byte))
         if definitions and all(self._is_plain(facts, definition) for definition in definitions):
             return self._of_definitions(facts, definitions, node.start_byte, steps + 1)
-        return self._names.find_name(facts, scope, name, steps + 1, node.start_byte)
+        return self._names.find_name(facts, name, steps + 1, node.start_byte)
 
     @staticmethod
     def _is_plain(facts: SourceFacts, definition: BoundName) -> bool:
@@ -214,7 +212,7 @@ class Values:
         arguments = node.child_by_field_name("arguments")
         special = facts.rules.call_objects.get(text)
         if special == "bases":
-            return self._names.find_bases(facts, scope_definitions(facts.file).qualified_scope(node.start_byte))
+            return self._names.find_bases(facts, _scope_of(facts, node))
         if special == "first_argument" and arguments and arguments.named_children:
             return self.of_type(facts, arguments.named_children[0], steps + 1)
         if special == "itself":
@@ -358,7 +356,7 @@ class Values:
         if kind == "string":
             return self._quoted(facts, node, steps)
         if kind == "this_type":
-            return self._names.find_own_object(facts, scope_definitions(facts.file).qualified_scope(node.start_byte))
+            return self._names.find_own_object(facts, _scope_of(facts, node))
         if kind in _NAMES or kind in _MEMBERS:
             return self._named_type(facts, node, steps)
         return None
@@ -403,11 +401,15 @@ class Values:
         text = facts.text(node).strip("\"'").removesuffix("| None").strip()
         if not _PLAIN_CHAIN.match(text):
             return None
-        scope, names = scope_definitions(facts.file).qualified_scope(node.start_byte), text.split(".")
-        found = self._names.find_name(facts, scope, names[0], steps + 1, node.start_byte)
+        names = text.split(".")
+        found = self._names.find_name(facts, names[0], steps + 1, node.start_byte)
         for name in names[1:]:
             found = None if found is None else self._names.find_member_of_all(found, name, steps + 1)
         return self._classes(found)
+
+
+def _scope_of(facts: SourceFacts, node: Node) -> str:
+    return scope_definitions(facts.file).qualified_scope(node.start_byte)
 
 
 def _is_class(entity: Entity) -> bool:

@@ -9,10 +9,6 @@ from codebatch_workers.uses.language_rules import ArgumentRules, LanguageRules
 
 _JAVA = LanguageRules(
     is_sequential=True,
-    own_object=frozenset({"this"}),
-    own_object_is_exact=True,
-    base_object=frozenset({"super"}),
-    sees_members=True,
     has_overloads=True,
     labels=frozenset({"element_value_pair"}),
     arguments=ArgumentRules(are_checked=True),

@@ -14,7 +14,6 @@ USES = {
             own_object=frozenset({"self", "cls"}),
             base_object=frozenset({"super"}),
             stem_is_module=True,
-            capitals_construct=True,
             calls_construct=True,
             call_objects={
                 "super": "bases",
