@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -21,6 +21,7 @@ Certainty = Literal["exact", "inferred", "name", "external"]
 SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
 """A function that returns the content and the contexts of the file at a path, or None if it is not available."""
 
+_REOPENED_TYPES = frozenset({"class", "module"})
 _ORDER: tuple[Certainty, ...] = ("exact", "inferred", "name", "external")
 
 
@@ -67,6 +68,16 @@ class NameUse(msgspec.Struct, frozen=True):
 
 UNKNOWN = Resolved("name")
 EXTERNAL = Resolved("external")
+
+
+def resolve_to(certainty: Certainty, definitions: Iterable[Definition]) -> Resolved:
+    """Return the definitions to which a use refers, or UNKNOWN. If there are several, only their name is known.
+
+    Several declarations of a class or module in one file are one.
+    """
+    distinct = tuple(sorted(set(definitions)))
+    parts = {(each.path, each.qualified) if each.symbol_type in _REOPENED_TYPES else each for each in distinct}
+    return Resolved(certainty if len(parts) == 1 else "name", distinct) if distinct else UNKNOWN
 
 
 def least_certain(one: Certainty, other: Certainty) -> Certainty:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from codebatch.model.analysis.uses import Certainty, least_certain
+from codebatch.model.analysis.uses import Certainty, Definition, least_certain
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_rules import CLASS_TYPES, VALUE_TYPES
@@ -36,6 +36,12 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 EXTERNAL_MEANING = Meaning("external")
+
+
+def definitions_of(found: Meaning) -> list[Definition]:
+    """Return the definitions that a name means. There are none if it means a module."""
+    defined = [entity for entity in found.entities if isinstance(entity, DefinedEntity)]
+    return [entity.facts.definition(symbol) for entity in defined for symbol in entity.symbols]
 
 
 def merge_meanings(found: Iterable[Meaning | None]) -> Meaning | None:

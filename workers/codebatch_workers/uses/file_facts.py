@@ -228,7 +228,11 @@ class SourceFacts:
 
     def is_class(self, qualified: str) -> bool:
         """Return whether the file defines a class with a qualified name."""
-        return any(symbol.symbol_type in CLASS_TYPES for symbol in self.symbols_named(qualified))
+        return bool(self.classes_named(qualified))
+
+    def classes_named(self, qualified: str) -> list[Symbol]:
+        """Return the classes and other types that the file defines with a qualified name."""
+        return [symbol for symbol in self.symbols_named(qualified) if symbol.symbol_type in CLASS_TYPES]
 
     def suffix_symbols(self, components: Sequence[str]) -> Sequence[Symbol]:
         """Return the definitions that the longest possible end of a chain of names names."""

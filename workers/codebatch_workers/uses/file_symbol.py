@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from tree_sitter import Node
 
+from codebatch.model.analysis.uses import Definition
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
 
@@ -19,6 +20,11 @@ class FileSymbol(msgspec.Struct, frozen=True, eq=False):
     def place(self) -> tuple[str, int, int]:
         """The path, line and column of the name. They identify the definition."""
         return self.facts.path, self.symbol.line, self.symbol.column
+
+    @property
+    def definition(self) -> Definition:
+        """The symbol as a definition."""
+        return self.facts.definition(self.symbol)
 
     @property
     def declaration(self) -> Node | None:

@@ -15,10 +15,10 @@ from codebatch_workers.symbols.imported_names import literal_text
 from codebatch_workers.uses.arguments import select_overloads
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import (
-    DefinedEntity,
     Entity,
     Meaning,
     ModuleEntity,
+    definitions_of,
     merge_meanings,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -136,12 +136,7 @@ class UseResolver(NameMeanings):
     def _as_resolved(self, found: Meaning) -> Resolved:
         if found.certainty == "external":
             return EXTERNAL
-        definitions = [
-            entity.facts.definition(symbol)
-            for entity in found.entities
-            if isinstance(entity, DefinedEntity)
-            for symbol in entity.symbols
-        ]
+        definitions = definitions_of(found)
         certainty = found.certainty
         if any(_has_overloads(entity) for entity in found.entities) or len(found.entities) > 1:
             certainty = "name"

@@ -11,7 +11,7 @@ import re
 from msgspec.structs import replace
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import UNKNOWN, Resolved
+from codebatch.model.analysis.uses import UNKNOWN, Resolved, resolve_to
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
@@ -35,7 +35,7 @@ class CUses(LanguageResolver):
         if node.parent is not None and node.parent.type.startswith("preproc_"):
             # The condition of a directive sees only macros. A parameter of a macro is a name of its own.
             own = [symbol for symbol in own if symbol.symbol_type == "macro"]
-            return _resolved(facts, own) if own and node.parent.type != "preproc_params" else UNKNOWN
+            return _resolved(facts, own) if node.parent.type != "preproc_params" else UNKNOWN
         declaration = _declaration_around(node)
         if declaration == "parameter_declaration":
             return UNKNOWN
@@ -43,7 +43,7 @@ class CUses(LanguageResolver):
             # A macro with this name is defined elsewhere, or only under another condition.
             own = [symbol for symbol in own if symbol.symbol_type in _EXTERNAL_TYPES]
         if own or is_type:
-            return _resolved(facts, own) if own else UNKNOWN
+            return _resolved(facts, own)
         edges = facts.implicit_links.get(name, ())
         if not edges or _is_declared_static(facts.file.utf8, name.encode()):
             return UNKNOWN
@@ -54,10 +54,7 @@ class CUses(LanguageResolver):
             for symbol in target.symbols_named(name)
             if symbol.symbol_type in _EXTERNAL_TYPES and symbol.visibility != "private"
         ]
-        if not definitions:
-            return UNKNOWN
-        certainty = "name" if len(definitions) > 1 else LINK_CERTAINTY[edges[0].resolution]
-        return Resolved(certainty, tuple(sorted(definitions)))
+        return resolve_to(LINK_CERTAINTY[edges[0].resolution], definitions)
 
 
 def _declaration_around(name: Node) -> str:
@@ -75,7 +72,7 @@ def _declaration_around(name: Node) -> str:
 
 def _resolved(facts: SourceFacts, symbols: list[Symbol]) -> Resolved:
     """Return definitions in the file. Which of several is compiled depends on the preprocessor."""
-    return Resolved("exact" if len(symbols) == 1 else "name", tuple(sorted(map(facts.definition, symbols))))
+    return resolve_to("exact", map(facts.definition, symbols))
 
 
 def _is_declared_static(utf8: bytes, name: bytes) -> bool:

@@ -67,7 +67,7 @@ class CSharpUses(LanguageResolver):
         found = _CSharpUse(CSharpTypes(self.facts_of)).find(facts, node) if node.type == "identifier" else None
         if found is None or not found.symbols:
             return UNKNOWN
-        definitions = {symbol.facts.definition(symbol.symbol) for symbol in found.symbols}
+        definitions = {symbol.definition for symbol in found.symbols}
         is_one = len(definitions) == 1 or all(symbol.symbol.is_partial for symbol in found.symbols)
         return Resolved(found.certainty if is_one else "name", tuple(sorted(definitions)))
 

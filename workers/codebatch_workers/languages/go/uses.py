@@ -10,14 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
+from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain, resolve_to
 from codebatch_workers.languages.go.chains import go_chain
 from codebatch_workers.languages.go.types import go_type, result_type, split_result
 from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, name_components
-from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
+from codebatch_workers.uses.entities import (
+    EXTERNAL_MEANING,
+    DefinedEntity,
+    Meaning,
+    ModuleEntity,
+    definitions_of,
+    merge_meanings,
+)
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
 from codebatch_workers.uses.language_rules import (
@@ -47,10 +54,7 @@ class GoUses(LanguageResolver):
             return UNKNOWN
         if found.certainty == "external":
             return EXTERNAL
-        entities = [entity for entity in found.entities if isinstance(entity, DefinedEntity)]
-        definitions = {entity.facts.definition(symbol) for entity in entities for symbol in entity.symbols}
-        certainty = found.certainty if len(definitions) == 1 else "name"
-        return Resolved(certainty, tuple(sorted(definitions))) if definitions else UNKNOWN
+        return resolve_to(found.certainty, definitions_of(found))
 
     def _find_chain(self, facts: SourceFacts, chain: NameChain, scope: str, steps: int) -> Meaning | None:
         names = chain.names

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
+from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain, resolve_to
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.local_names import constructed_class, type_text
 from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.uses.chain_types import ChainType
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
@@ -29,18 +30,6 @@ _TYPE_PARAMETERS = frozenset({"type_parameter"})
 _NAME_NODES = frozenset({"identifier", "type_identifier"})
 _CLASS_BODIES = frozenset({"class_body", "enum_class_body", "template_body"})
 _OBJECT_NODES = frozenset({"object_declaration", "object_definition"})
-
-
-class _KotlinType(msgspec.Struct, frozen=True):
-    """A type, the file that defines it, and the number of names in the chain that name it.
-
-    A type outside the snapshot has no qualified name.
-    """
-
-    certainty: Certainty
-    facts: SourceFacts
-    qualified: str
-    count: int
 
 
 class KotlinUses(LanguageResolver):
@@ -75,18 +64,16 @@ class _KotlinFile:
                 return UNKNOWN
             return self._members(found, names[1:], "inferred", node)
         if first == "this":
-            owner = "" if len(names) == 1 or _has_other_receiver(node) else _enclosing_type(facts, scope)
-            return (
-                self._members(_KotlinType("inferred", facts, owner, 1), names[1:], "inferred", node)
-                if owner
-                else UNKNOWN
-            )
+            owner = None if len(names) == 1 or _has_other_receiver(node) else facts.enclosing_class(scope)
+            if owner is None:
+                return UNKNOWN
+            return self._members(ChainType("inferred", facts, owner, 1), names[1:], "inferred", node)
         found = self.find_type(names, offset, scope, 0) if first[:1].isupper() or len(names) > 1 else None
         if found is not None:
             return self._members(found, names[found.count :], found.certainty, node)
         return self._plain_name(first, scope, node) if len(names) == 1 else UNKNOWN
 
-    def find_type(self, names: Sequence[str], offset: int, scope: str, steps: int) -> _KotlinType | None:
+    def find_type(self, names: Sequence[str], offset: int, scope: str, steps: int) -> ChainType | None:
         """Return the type that the longest possible beginning of a chain names at an offset."""
         facts = self._facts
         if steps > _STEPS_MAX or facts.local_names.definition(offset, names[0].encode(), _TYPE_PARAMETERS) is not None:
@@ -95,14 +82,13 @@ class _KotlinFile:
         for outer in facts.scopes(scope):
             for count in range(len(names), 0, -1):
                 qualified = ".".join([outer, *names[:count]])
-                if _types(facts, qualified):
-                    return _KotlinType(doubt, facts, qualified, count)
-            if _types(facts, outer):
+                if facts.is_class(qualified):
+                    return ChainType(doubt, facts, qualified, count)
+            if facts.is_class(outer):
                 inherited, is_open = self._inherited(outer, names[0], steps + 1)
                 if inherited is not None:
-                    return _KotlinType(
-                        least_certain(doubt, inherited.certainty), inherited.facts, inherited.qualified, 1
-                    )
+                    certainty = least_certain(doubt, inherited.certainty)
+                    return ChainType(certainty, inherited.facts, inherited.qualified, 1)
                 doubt = "inferred" if is_open else doubt
         found = self._find_in_file(names)
         if found is None:
@@ -110,10 +96,10 @@ class _KotlinFile:
         # Implicit links already take the bases of the file's classes into account.
         return msgspec.structs.replace(found, certainty=least_certain(found.certainty, doubt))
 
-    def _inherited(self, owner: str, name: str, steps: int) -> tuple[_KotlinType | None, bool]:
+    def _inherited(self, owner: str, name: str, steps: int) -> tuple[ChainType | None, bool]:
         """Return the nested type that a class of the file inherits, and whether a base is unknown."""
         is_open = False
-        symbol = _types(self._facts, owner)[0]
+        symbol = self._facts.classes_named(owner)[0]
         for written in self._facts.bases.get(owner, ()) if steps <= _STEPS_MAX else ():
             names = written.split(".")
             base = self.find_type(names, self._facts.offset(symbol), symbol.scope, steps + 1)
@@ -121,35 +107,35 @@ class _KotlinFile:
                 is_open = True
                 continue
             qualified = f"{base.qualified}.{name}"
-            if _types(base.facts, qualified):
-                return _KotlinType(base.certainty, base.facts, qualified, 1), is_open
+            if base.facts.is_class(qualified):
+                return ChainType(base.certainty, base.facts, qualified, 1), is_open
             found, is_base_open = _KotlinFile(base.facts, self._facts_of)._inherited(base.qualified, name, steps + 1)
             is_open = is_open or is_base_open
             if found is not None:
                 return found, is_open
         return None, is_open
 
-    def _find_in_file(self, names: Sequence[str]) -> _KotlinType | None:
+    def _find_in_file(self, names: Sequence[str]) -> ChainType | None:
         """Return the type that a chain names at the outermost level of the file."""
         facts = self._facts
         imports = list(facts.imports_of(names[0]))
         if imports:
             edges = [edge for imported in imports for edge in facts.links_of(imported)]
             if edges and all(edge.resolution == "external" for edge in edges):
-                return _KotlinType("external", facts, "", len(names))
+                return ChainType("external", facts, "", len(names))
             target = imports[0].target.split(".")
             return self._linked(edges, [*target, *names[1:]], len(target) - 1) if len(imports) == 1 else None
         for count in range(len(names), 0, -1):
             written = ".".join(names[:count])
-            if _types(facts, written):
-                return _KotlinType("exact", facts, written, count)
+            if facts.is_class(written):
+                return ChainType("exact", facts, written, count)
         for count in range(len(names), 0, -1):
             edges = facts.implicit_links.get(".".join(names[:count]), [])
             if edges:
                 return self._linked(edges, names, 0)
         return None
 
-    def _linked(self, edges: Sequence[Edge], names: Sequence[str], hidden: int) -> _KotlinType | None:
+    def _linked(self, edges: Sequence[Edge], names: Sequence[str], hidden: int) -> ChainType | None:
         """Return the type in a linked file that a part of a chain names. The first `hidden` names are not written."""
         target = self._facts_of(edges[0].target) if len({edge.target for edge in edges}) == 1 else None
         if target is None:
@@ -157,22 +143,15 @@ class _KotlinFile:
         for first in range(len(names)):
             for last in range(len(names), first, -1):
                 qualified = ".".join(names[first:last])
-                if last > hidden and _types(target, qualified):
-                    return _KotlinType(LINK_CERTAINTY[edges[0].resolution], target, qualified, last - hidden)
+                if last > hidden and target.is_class(qualified):
+                    return ChainType(LINK_CERTAINTY[edges[0].resolution], target, qualified, last - hidden)
         return None
 
     @staticmethod
-    def _members(found: _KotlinType, names: Sequence[str], certainty: Certainty, node: Node) -> Resolved:
+    def _members(found: ChainType, names: Sequence[str], certainty: Certainty, node: Node) -> Resolved:
         """Return the type itself if there are no names, or its member if there is one name."""
-        if not found.qualified:
-            return EXTERNAL
-        if not names:
-            return _resolved(certainty, found.facts, _types(found.facts, found.qualified), node)
-        if len(names) > 1:
-            return UNKNOWN
-        symbols = list(found.facts.symbols_named(f"{found.qualified}.{names[0]}"))
-        is_constant = all(symbol.symbol_type == "enum_member" for symbol in symbols)
-        return _resolved(certainty if is_constant else least_certain(certainty, "inferred"), found.facts, symbols, node)
+        certainty, symbols = found.find(names, certainty)
+        return _resolved(certainty, found.facts, symbols, node) if found.qualified else EXTERNAL
 
     def _plain_name(self, name: str, scope: str, node: Node) -> Resolved:
         """Return the imported function or value, the member of an enclosing type, or a name of the file or package."""
@@ -195,22 +174,15 @@ class _KotlinFile:
                     return UNKNOWN
         target = self._facts_of(edges[0].target) if len({edge.target for edge in edges}) == 1 else None
         defined = imports[0].target.rpartition(".")[2] if imports else name
-        return UNKNOWN if target is None else _resolved("inferred", target, list(target.symbols_named(defined)), node)
+        return UNKNOWN if target is None else _resolved("inferred", target, target.symbols_named(defined), node)
 
 
-def _types(facts: SourceFacts, qualified: str) -> list[Symbol]:
-    return [symbol for symbol in facts.symbols_named(qualified) if symbol.symbol_type in CLASS_TYPES]
-
-
-def _resolved(certainty: Certainty, facts: SourceFacts, symbols: list[Symbol], node: Node) -> Resolved:
+def _resolved(certainty: Certainty, facts: SourceFacts, symbols: Sequence[Symbol], node: Node) -> Resolved:
     if len(symbols) == 2 and facts.language == "scala":
         # A class and its companion object have one name. The first is a type, and the second a value.
         is_type = node.type == "type_identifier"
         symbols = [symbol for symbol in symbols if _is_object(facts, symbol) != is_type] or symbols
-    if not symbols:
-        return UNKNOWN
-    certainty = certainty if len(symbols) == 1 else least_certain(certainty, "name")
-    return Resolved(certainty, tuple(sorted(map(facts.definition, symbols))))
+    return resolve_to(certainty, map(facts.definition, symbols))
 
 
 def _is_object(facts: SourceFacts, symbol: Symbol) -> bool:
@@ -242,11 +214,6 @@ def _has_other_receiver(node: Node) -> bool:
         and outer.parent is not None
         and outer.parent.type in ("object_literal", "instance_expression")
     )
-
-
-def _enclosing_type(facts: SourceFacts, scope: str) -> str:
-    """Return the type around a scope. Return "" if there is none."""
-    return next((outer for outer in facts.scopes(scope) if _types(facts, outer)), "")
 
 
 def kotlin_type(name: Node, utf8: bytes) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain
+from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain, resolve_to
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.php.classes import bases_of, class_around, traits_of
 from codebatch_workers.languages.php.names import imported_names
@@ -63,8 +63,7 @@ class PhpUses(LanguageResolver):
             return UNKNOWN
         if found.certainty == "external":
             return EXTERNAL
-        definitions = {definition.facts.definition(definition.symbol) for definition in found.definitions}
-        return Resolved("name" if len(definitions) > 1 else found.certainty, tuple(sorted(definitions)))
+        return resolve_to(found.certainty, (symbol.definition for symbol in found.definitions))
 
 
 class _PhpUse:

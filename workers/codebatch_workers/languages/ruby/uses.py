@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_certain
+from codebatch.model.analysis.uses import UNKNOWN, Certainty, Definition, Resolved, resolve_to
 from codebatch.model.record import Symbol
 from codebatch_workers.languages.ruby.names import nesting_at
 from codebatch_workers.languages.ruby.nesting import INHERITS_MARK, constant_name, namespaces
@@ -20,7 +20,6 @@ from codebatch_workers.uses.language_rules import LINK_CERTAINTY, ArgumentRules,
 
 _CONSTANT = re.compile(r"(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\Z")
 _CONSTANT_NODES = frozenset({"constant", "scope_resolution"})
-_CLASS_TYPES = frozenset({"class", "module"})
 _METHOD_TYPES = frozenset({"function", "method"})
 _FactsOf = Callable[[str], SourceFacts | None]
 # A file, and a constant that is defined in it.
@@ -38,21 +37,22 @@ class RubyUses(LanguageResolver):
         if node.type == "constant" and parent.child_by_field_name("method") != node:
             is_last = parent.type == "scope_resolution" and parent.child_by_field_name("name") == node
             certainty, places = _find_constant(facts, self.facts_of, parent if is_last else node)
-            return _resolved(certainty, [(place, symbol) for place, full in places for symbol in _named(place, full)])
+            named = (place.definition(symbol) for place, full in places for symbol in _named(place, full))
+            return resolve_to(certainty, named)
         receiver = parent.child_by_field_name("receiver")
         if parent.type != "call" or receiver is None or parent.child_by_field_name("method") != node:
             return UNKNOWN
         name = facts.text(node)
         if receiver.type in _CONSTANT_NODES:
             certainty, places = _find_constant(facts, self.facts_of, receiver)
-            return _resolved(certainty, _methods(places, name, is_singleton=True))
+            return resolve_to(certainty, _methods(places, name, is_singleton=True))
         if receiver.type == "self":
             # A subclass can override the method.
             place = (
                 facts,
                 next(namespaces(nesting_at(facts.file, node.start_byte).removesuffix(INHERITS_MARK).split())),
             )
-            return _resolved("inferred", _methods([place], name, is_singleton=_is_singleton_scope(facts, scope)))
+            return resolve_to("inferred", _methods([place], name, is_singleton=_is_singleton_scope(facts, scope)))
         return UNKNOWN
 
 
@@ -96,9 +96,9 @@ def _named(facts: SourceFacts, full: str) -> list[Symbol]:
     ]
 
 
-def _methods(places: list[_Place], name: str, *, is_singleton: bool) -> list[tuple[SourceFacts, Symbol]]:
+def _methods(places: list[_Place], name: str, *, is_singleton: bool) -> list[Definition]:
     return [
-        (facts, symbol)
+        facts.definition(symbol)
         for facts, full in places
         for qualified, symbols in facts.symbols.items()
         if qualified.endswith(f".{name}") and constant_name(qualified.rpartition(".")[0]) == full
@@ -129,15 +129,6 @@ def _is_singleton_scope(facts: SourceFacts, scope: str) -> bool:
     """Return whether `self` is a class or module in a scope: in a singleton method, or outside of methods."""
     methods = [symbol for symbol in facts.symbols_named(scope) if symbol.symbol_type in _METHOD_TYPES]
     return all(_is_singleton(facts, method) for method in methods)
-
-
-def _resolved(certainty: Certainty, found: list[tuple[SourceFacts, Symbol]]) -> Resolved:
-    if not found:
-        return UNKNOWN
-    definitions = tuple(sorted({facts.definition(symbol) for facts, symbol in found}))
-    # Declarations of a class in one file are one class.
-    is_one = len({(each.path, each.qualified, each.symbol_type in _CLASS_TYPES or each) for each in definitions}) == 1
-    return Resolved(certainty if is_one else least_certain(certainty, "name"), definitions)
 
 
 def _is_local_name(node: Node) -> bool:

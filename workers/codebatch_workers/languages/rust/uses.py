@@ -12,13 +12,20 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain
+from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain, resolve_to
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.rust.imported_names import read_imports
 from codebatch_workers.languages.rust.types import called_function, rust_result_type, rust_type
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.symbols.outline import scope_definitions
-from codebatch_workers.uses.entities import EXTERNAL_MEANING, DefinedEntity, Meaning, ModuleEntity, merge_meanings
+from codebatch_workers.uses.entities import (
+    EXTERNAL_MEANING,
+    DefinedEntity,
+    Meaning,
+    ModuleEntity,
+    definitions_of,
+    merge_meanings,
+)
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses, UseContext
 from codebatch_workers.uses.language_rules import (
@@ -74,15 +81,8 @@ class RustUses(LanguageResolver):
         if found.certainty == "external":
             return EXTERNAL
         is_macro = name.parent is not None and name.parent.type == "macro_invocation"
-        entities = [entity for entity in found.entities if isinstance(entity, DefinedEntity)]
-        definitions = {
-            entity.facts.definition(symbol)
-            for entity in entities
-            for symbol in entity.symbols
-            if (symbol.symbol_type == "macro") == is_macro
-        }
-        certainty = found.certainty if len(definitions) == 1 else "name"
-        return Resolved(certainty, tuple(sorted(definitions))) if definitions else UNKNOWN
+        fitting = (one for one in definitions_of(found) if (one.symbol_type == "macro") == is_macro)
+        return resolve_to(found.certainty, fitting)
 
     def follow_import(self, facts: SourceFacts, name: str, line: int) -> Iterator[Meaning]:
         """Yield what the `use` declarations in a line that end with a name, or bind it, refer to."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_certain
-from codebatch.model.record import Symbol
+from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, resolve_to
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE, constructed_class, type_text
+from codebatch_workers.uses.chain_types import ChainType
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, ArgumentRules, LanguageRules
@@ -23,15 +22,6 @@ _NAME_NODES = frozenset({"simple_identifier", "type_identifier"})
 _NODES_WITHOUT_USES = frozenset({"directive", "value_argument_label"})
 _OWN_TYPE_NAMES = frozenset({"Self", "self"})
 _FactsOf = Callable[[str], SourceFacts | None]
-
-
-class _SwiftType(msgspec.Struct, frozen=True):
-    """A type, the file that defines it, and the number of names in the chain that name it."""
-
-    certainty: Certainty
-    facts: SourceFacts
-    qualified: str
-    count: int
 
 
 class SwiftUses(LanguageResolver):
@@ -55,7 +45,7 @@ class SwiftUses(LanguageResolver):
             return _members(found, names[1:], "inferred")
         if names[0] in _OWN_TYPE_NAMES:
             owner = _enclosing_type(facts, scope)
-            return _members(_SwiftType("inferred", facts, owner, 1), names[1:], "inferred") if owner else UNKNOWN
+            return _members(ChainType("inferred", facts, owner, 1), names[1:], "inferred") if owner else UNKNOWN
         if not names[0][:1].isupper():
             return _plain_name(facts, self.facts_of, names[0], scope) if len(names) == 1 else UNKNOWN
         found = _find_type(facts, self.facts_of, names, scope)
@@ -64,40 +54,31 @@ class SwiftUses(LanguageResolver):
         return _members(found, names[found.count :], found.certainty)
 
 
-def _find_type(facts: SourceFacts, facts_of: _FactsOf, names: Sequence[str], scope: str) -> _SwiftType | None:
+def _find_type(facts: SourceFacts, facts_of: _FactsOf, names: Sequence[str], scope: str) -> ChainType | None:
     """Return the type that the longest possible beginning of a chain names."""
     for count in range(len(names), 0, -1):
         written = ".".join(names[:count])
         for outer in facts.scopes(scope):
-            if _types(facts, f"{outer}.{written}"):
-                return _SwiftType("exact", facts, f"{outer}.{written}", count)
+            if facts.is_class(f"{outer}.{written}"):
+                return ChainType("exact", facts, f"{outer}.{written}", count)
         edges = facts.implicit_links.get(written, ())
-        if _types(facts, written):
+        if facts.is_class(written):
             # A base of the enclosing type can have a nested type with this name.
             is_certain = not edges and not any(facts.bases.get(outer) for outer in facts.scopes(scope))
-            return _SwiftType("exact" if is_certain else "inferred", facts, written, count)
+            return ChainType("exact" if is_certain else "inferred", facts, written, count)
         places = [(edge, target) for edge in edges if (target := facts_of(edge.target)) is not None]
         if len(edges) == 1 and places:
             edge, target = places[0]
             for qualified in (written, written.partition(".")[2]):
-                if qualified and _types(target, qualified):
-                    return _SwiftType(LINK_CERTAINTY[edge.resolution], target, qualified, count)
+                if qualified and target.is_class(qualified):
+                    return ChainType(LINK_CERTAINTY[edge.resolution], target, qualified, count)
     return None
 
 
-def _types(facts: SourceFacts, qualified: str) -> list[Symbol]:
-    return [symbol for symbol in facts.symbols_named(qualified) if symbol.symbol_type in CLASS_TYPES]
-
-
-def _members(found: _SwiftType, names: Sequence[str], certainty: Certainty) -> Resolved:
+def _members(found: ChainType, names: Sequence[str], certainty: Certainty) -> Resolved:
     """Return the type itself if there are no names, or its member if there is one name."""
-    if not names:
-        return _resolved(certainty, found.facts, _types(found.facts, found.qualified))
-    if len(names) > 1:
-        return UNKNOWN
-    symbols = list(found.facts.symbols_named(f"{found.qualified}.{names[0]}"))
-    is_case = all(symbol.symbol_type == "enum_member" for symbol in symbols)
-    return _resolved(certainty if is_case else least_certain(certainty, "inferred"), found.facts, symbols)
+    certainty, symbols = found.find(names, certainty)
+    return resolve_to(certainty, map(found.facts.definition, symbols))
 
 
 def _plain_name(facts: SourceFacts, facts_of: _FactsOf, name: str, scope: str) -> Resolved:
@@ -105,29 +86,16 @@ def _plain_name(facts: SourceFacts, facts_of: _FactsOf, name: str, scope: str) -
     for outer in facts.scopes(scope):
         symbols = [symbol for symbol in facts.symbols_named(f"{outer}.{name}") if symbol.symbol_type not in CLASS_TYPES]
         if symbols:
-            return _resolved("inferred", facts, symbols)
-    own = list(facts.symbols_named(name))
-    if own:
-        return _resolved("inferred", facts, own)
+            return resolve_to("inferred", map(facts.definition, symbols))
     edges = facts.implicit_links.get(name, ())
-    target = facts_of(edges[0].target) if len(edges) == 1 else None
-    return UNKNOWN if target is None else _resolved("inferred", target, list(target.symbols_named(name)))
-
-
-def _resolved(certainty: Certainty, facts: SourceFacts, symbols: list[Symbol]) -> Resolved:
-    if not symbols:
-        return UNKNOWN
-    return Resolved(
-        certainty if len(symbols) == 1 else least_certain(certainty, "name"),
-        tuple(sorted(map(facts.definition, symbols))),
-    )
+    target = facts_of(edges[0].target) if len(edges) == 1 and not facts.symbols_named(name) else facts
+    return UNKNOWN if target is None else resolve_to("inferred", map(target.definition, target.symbols_named(name)))
 
 
 def _enclosing_type(facts: SourceFacts, scope: str) -> str:
     """Return the type around a scope. In an extension, the file may not define it. Return "" if there is none."""
     for outer in facts.scopes(scope):
-        symbols = facts.symbols_named(outer)
-        if not symbols or any(symbol.symbol_type in CLASS_TYPES for symbol in symbols):
+        if not facts.symbols_named(outer) or facts.is_class(outer):
             return outer
     return ""
 
