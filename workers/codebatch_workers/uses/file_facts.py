@@ -18,14 +18,12 @@ from codebatch_workers.symbols.local_names import LocalNames
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.uses.chains import NameChain, chain_at, name_components, node_chain
-from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, LanguageRules
+from codebatch_workers.uses.chains import NameChain, chain_at, node_chain
+from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, FieldOrigin, LanguageRules
 from codebatch_workers.uses.local_imports import LocalImport, local_imports
 from codebatch_workers.uses.lookup_budget import LookupBudget
 
 _NO_RULES = LanguageRules()
-# Names that Python binds in the body of a class.
-_NAMES_OF_CLASS_BODY = frozenset({"__module__", "__qualname__"})
 # Nodes whose first part is a label, in languages whose rules have no labels: arguments with names, keys of literals.
 _LABEL_OWNERS = frozenset({"argument", "field", "field_designator", "field_initializer", "pair", "value_argument"})
 
@@ -81,24 +79,16 @@ class SourceFacts:
         If several names are imported from one file in one line, only the first has an edge. Raises TooManyLookups.
         """
         self._budget.spend()
-        target, line = imported.target, imported.line
-        if target in self.explicit_links or not self.rules.stem_is_module:
+        target, line, modules = imported.target, imported.line, self.rules.modules
+        if target in self.explicit_links or modules is None:
             return self.explicit_links.get(target, ())
         module = target.rpartition(".")[0]
         return [
             edge
             for edge in self.links_by_line.get(line, ())
-            if edge.imported.rpartition(".")[0] == module and not self.names_module(edge.imported, edge.target)
+            if edge.imported.rpartition(".")[0] == module
+            and not modules.is_module(edge.imported, self.path, edge.target)
         ]
-
-    def names_module(self, imported: str, path: str) -> bool:
-        """Return whether an import target in this Python file names the file at a path, not a name in that file."""
-        components = name_components(imported)
-        parts = _module_parts(path)
-        dots = len(imported) - len(imported.lstrip("."))
-        if dots:
-            return parts == self.path.split("/")[:-dots] + [name for name in components if name.strip(".")]
-        return parts[-len(components) :] == components
 
     @cached_property
     def bindings(self) -> FileBindings | None:
@@ -123,7 +113,7 @@ class SourceFacts:
             return ()
         if offset is None:
             return bindings.scopes[0].names.get(name.encode(), ())
-        if name in _NAMES_OF_CLASS_BODY and bindings.scope_at(offset).is_class:
+        if name in self.rules.names_of_class_bodies and bindings.scope_at(offset).is_class:
             return ()
         found = bindings.find_definitions(offset, name.encode())
         return () if found is None else found[1]
@@ -133,12 +123,6 @@ class SourceFacts:
         if not self.local_names.receiver(offset, name.encode()):
             return False
         return not any(self.imports_at(bound.start) for bound in self.bound_names(name, offset))
-
-    @property
-    def package_of_module(self) -> str:
-        """The path of the package that contains this Python module."""
-        directory = "/".join(_module_parts(self.path)[:-1])
-        return f"{directory}/__init__.py" if directory else "__init__.py"
 
     def is_local(self, bound: BoundName) -> bool:
         """Return whether a definition is in a function or a block."""
@@ -154,25 +138,9 @@ class SourceFacts:
         """Whether an import binds names that it does not list."""
         return any(not imported.local for imported in self.imports)
 
-    @cached_property
-    def _listed_names(self) -> frozenset[str] | None:
-        return None if self.rules.read_exports is None else self.rules.read_exports(self.file)
-
     def star_visibility(self, name: str) -> Certainty:
-        """Return how certain it is that `from module import *` binds a name of this Python module.
-
-        The result is `name` if it certainly does not.
-        """
-        if not self.symbols_named("__all__"):
-            return "name" if name.startswith("_") else "exact"
-        if self._listed_names is None:
-            return "inferred"
-        return "exact" if name in self._listed_names else "name"
-
-    def package_path(self, imported: str, path: str) -> str:
-        """Return the path of the package `a` for the import `a.b`, which leads to a path. Return "" if it has none."""
-        parts = _module_parts(path)[: 1 - len(name_components(imported)) or None]
-        return "/".join([*parts, "__init__.py"])
+        """Return how certain it is that an import of all names binds a name. The result is `name` if it does not."""
+        return "exact" if self.rules.modules is None else self.rules.modules.star_visibility(self.file, name)
 
     def imports_at(self, start: int) -> Sequence[LocalImport]:
         """Return the imports that bind the name at an offset."""
@@ -287,19 +255,10 @@ class SourceFacts:
             return node_chain(name, self.file.utf8)
         return chain_at(self.file.utf8, start, end, has_arrows=self.rules.has_arrows)
 
-    def is_set_in_method(self, symbol: Symbol) -> bool:
-        """Return whether a Python field has no declaration but `self.x = …` without a type."""
-        if symbol.symbol_type != "field":
-            return False
-        target = self.declaration_of(symbol)
-        return target is not None and target.type == "attribute" and not self.is_declared(symbol)
-
-    def is_declared(self, symbol: Symbol) -> bool:
-        """Return whether a member of a Python class has a declared type, or is a function or property."""
-        target = self.declaration_of(symbol)
-        if target is not None and target.type == "attribute":
-            target = target.parent
-        return symbol.symbol_type != "field" or (target is not None and target.child_by_field_name("type") is not None)
+    def origin_of(self, member: Symbol) -> FieldOrigin:
+        """Return the code that introduces a member of a class."""
+        name = self.name_of(member) if member.symbol_type == "field" else None
+        return "declared" if name is None or self.rules.field_origin is None else self.rules.field_origin(name)
 
     def is_label(self, name: Node) -> bool:
         """Return whether a name is that of an argument or the key of a value."""
@@ -370,9 +329,3 @@ def _is_first_of_pair(node: Node, parent: Node) -> bool:
     children = parent.named_children if parent.type in _LABEL_OWNERS else []
     has_value = len(children) > 1 or parent.type == "field_designator"
     return has_value and children[0].start_byte == node.start_byte
-
-
-def _module_parts(path: str) -> list[str]:
-    """Return the components of a Python module's path. A package is named after its directory."""
-    parts = path.removesuffix("i").removesuffix(".py").split("/")
-    return parts[:-1] if parts[-1] == "__init__" else parts

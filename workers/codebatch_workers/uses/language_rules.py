@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 from tree_sitter import Node
@@ -39,6 +39,25 @@ class ArgumentRules(msgspec.Struct, frozen=True, kw_only=True):
     object_is_argument: re.Pattern[bytes] | None = None
 
 
+class ModuleRules(Protocol):
+    """Modules that are named after their files. The target of an import can be such a module, or a name in it.
+
+    - `is_module`: whether a target, in an import of the file `importer`, names the file at a path, not a name in it.
+    - `package_of`: the path of the package that contains a module.
+    - `outermost_package`: the path of the package `a` for a target `a.b` that leads to a path.
+    - `star_visibility`: how certain it is that an import of all names binds a name. It is `name` if it does not.
+    """
+
+    def is_module(self, target: str, importer: str, path: str) -> bool: ...
+    def package_of(self, path: str) -> str: ...
+    def outermost_package(self, target: str, path: str) -> str: ...
+    def star_visibility(self, module: SourceFile, name: str) -> Certainty: ...
+
+
+FieldOrigin = Literal["declared", "assigned", "set"]
+"""The code that introduces a field: a declaration, a value in the body of the class, or a value in a method."""
+
+
 class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of a language.
 
@@ -48,13 +67,14 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `own_object`: the names that mean the object or class of the enclosing method.
     - `base_object`: the names that mean the base class.
     - `has_overloads`: a class or scope can define several functions with one name.
-    - `stem_is_module`: the target of an import can be a module, which is named after its file or directory.
+    - `modules`: modules that are named after their files, or None if imports have other targets.
     - `has_exports`: other files see only the names that a file exports.
     - `constructor_member`: the member of each object that is its class, not the constructor that a class defines.
     - `has_bindings`: the bindings of a file (`syntax/bindings.py`) have every name that the file binds.
     - `builtins`: names that every file can use without a definition.
     - `read_type`: reads the declared types of names, see `LocalNames`.
-    - `read_exports`: returns the names that a file lists as its public ones, or None if it does not list them.
+    - `names_of_class_bodies`: names that each class binds in its body.
+    - `field_origin`: returns the origin of a field with a name. By default, fields are declared.
     - `capitals_construct`: a call of a name with a capital letter constructs an object.
     - `calls_construct`: a call of a class constructs an object. This is a common rule, see `resolver.py`.
     - `call_objects`: maps the names of special functions to the object that a call returns: one of the base class, the
@@ -76,13 +96,14 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     own_object: frozenset[str] = frozenset()
     base_object: frozenset[str] = frozenset()
     has_overloads: bool = False
-    stem_is_module: bool = False
+    modules: ModuleRules | None = None
     has_exports: bool = False
     has_bindings: bool = False
     constructor_member: str = ""
     builtins: frozenset[str] = frozenset()
     read_type: TypeReader | None = None
-    read_exports: Callable[[SourceFile], frozenset[str] | None] | None = None
+    names_of_class_bodies: frozenset[str] = frozenset()
+    field_origin: Callable[[Node], FieldOrigin] | None = None
     capitals_construct: bool = False
     calls_construct: bool = False
     call_objects: Mapping[str, Literal["bases", "first_argument", "itself"]] = {}

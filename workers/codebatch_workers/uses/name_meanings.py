@@ -138,18 +138,16 @@ class NameMeanings:
         return None
 
     def _follow_bound(self, facts: SourceFacts, imported: LocalImport, name: str, steps: int) -> Meaning | None:
-        """Return what an import binds to a local name. Python's `import a.b` binds the package `a`."""
-        if imported.local == name:
+        """Return what an import binds to a local name. An import of `a.b` can bind the package `a`."""
+        modules = facts.rules.modules
+        if imported.local == name or modules is None:
             return merge_meanings(self._follow(facts, imported, steps))
-        packages = []
-        for edge in facts.links_of(imported):
-            path = facts.package_path(imported.target, edge.target)
-            package = self._facts_of(path) if edge.resolution != "external" and path else None
-            packages.append(package)
-        if not packages or None in packages:
-            is_external = any(edge.resolution == "external" for edge in facts.links_of(imported))
-            return EXTERNAL_MEANING if is_external else None
-        return Meaning("exact", (ModuleEntity(tuple(package for package in packages if package is not None)),))
+        edges = facts.links_of(imported)
+        if any(edge.resolution == "external" for edge in edges):
+            return EXTERNAL_MEANING
+        packages = [self._facts_of(modules.outermost_package(imported.target, edge.target)) for edge in edges]
+        found = tuple(package for package in packages if package is not None)
+        return Meaning("exact", (ModuleEntity(found),)) if packages and len(found) == len(packages) else None
 
     def _find_in_file(self, facts: SourceFacts, name: str, steps: int) -> Meaning | None:
         """Return what a name means at the outermost level of a file."""
@@ -225,20 +223,20 @@ class NameMeanings:
         if imported.member:
             return self._find_exported(target, imported.member, steps)
         components = name_components(imported.target)
-        if facts.rules.stem_is_module:
-            if facts.names_module(imported.target, target.path):
-                return self._find_in_package(target, components[-1], steps) or Meaning(
-                    "exact", (ModuleEntity((target,)),)
-                )
+        modules = facts.rules.modules
+        if modules is not None:
+            if modules.is_module(imported.target, facts.path, target.path):
+                found = self._find_in_package(target, modules.package_of(target.path), components[-1], steps)
+                return found or Meaning("exact", (ModuleEntity((target,)),))
             return self._find_in_file(target, components[-1], steps)
         symbols = target.suffix_symbols(components)
         if symbols:
             return Meaning("exact", (DefinedEntity(target, tuple(symbols)),))
         return self._find_in_file(target, components[-1], steps)
 
-    def _find_in_package(self, module: SourceFacts, name: str, steps: int) -> Meaning | None:
-        """Return what the package of a Python module binds to the name of the module, if that is another definition."""
-        package = self._facts_of(module.package_of_module)
+    def _find_in_package(self, module: SourceFacts, path: str, name: str, steps: int) -> Meaning | None:
+        """Return what the package at a path binds to the name of its module, if that is another definition."""
+        package = self._facts_of(path)
         if package is None or package is module or not package.bound_names(name, None):
             return None
         found = self._find_in_file(package, name, steps + 1)
@@ -310,11 +308,11 @@ class NameMeanings:
 
     def _find_declared_in_bases(self, owner: DefinedEntity, symbol: Symbol, name: str, steps: int) -> Meaning | None:
         """Return the declaration that a base has for a field which a method of the class only sets."""
-        if not owner.facts.is_set_in_method(symbol):
+        if owner.facts.origin_of(symbol) != "set":
             return None
         declared, _ = self._find_in_bases(owner, name, steps)
         entity = declared.entities[0] if declared is not None and len(declared.entities) == 1 else None
-        is_declared = isinstance(entity, DefinedEntity) and entity.facts.is_declared(entity.symbols[0])
+        is_declared = isinstance(entity, DefinedEntity) and entity.facts.origin_of(entity.symbols[0]) == "declared"
         return declared if is_declared else None
 
     def _find_in_bases(self, owner: DefinedEntity, name: str, steps: int) -> tuple[Meaning | None, bool]:

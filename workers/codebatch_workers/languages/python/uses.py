@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import builtins
 
-from codebatch_workers.languages.python.exports import python_exports
+from tree_sitter import Node
+
+from codebatch_workers.languages.python.modules import PythonModules
 from codebatch_workers.uses.language_resolver import LanguageUses
-from codebatch_workers.uses.language_rules import LanguageRules
+from codebatch_workers.uses.language_rules import FieldOrigin, LanguageRules
+
+
+def _field_origin(name: Node) -> FieldOrigin:
+    """Return whether a field has a type, or only a value in the body of the class, or in a method: `self.x = 1`."""
+    target = name.parent
+    is_in_method = target is not None and target.type == "attribute"
+    statement = target.parent if target is not None and is_in_method else target
+    if statement is not None and statement.child_by_field_name("type") is not None:
+        return "declared"
+    return "set" if is_in_method else "assigned"
+
 
 USES = {
     "python": LanguageUses(
         LanguageRules(
             own_object=frozenset({"self", "cls"}),
             base_object=frozenset({"super"}),
-            stem_is_module=True,
+            modules=PythonModules(),
             calls_construct=True,
             call_objects={
                 "super": "bases",
@@ -23,7 +36,8 @@ USES = {
             },
             builtins=frozenset(dir(builtins)),
             signatures=frozenset({"overload", "typing.overload"}),
-            read_exports=python_exports,
+            names_of_class_bodies=frozenset({"__module__", "__qualname__"}),
+            field_origin=_field_origin,
             has_bindings=True,
             labels=frozenset({"keyword_argument"}),
         )
