@@ -51,7 +51,7 @@ class SourceFacts:
         self._outline: FileOutline = file_outline(file)
         self.symbols: dict[str, list[Symbol]] = defaultdict(list)
         # `const a = require("a")` is a variable and an import.
-        imported = {(name.local, name.line) for name in self.imports} if self.rules.has_exports else set()
+        imported = {(name.local, name.line) for name in self.imports} if self.has_exports else set()
         for symbol in self._outline.symbols:
             if symbol.symbol_type != "import" and (symbol.name, symbol.line) not in imported:
                 self.symbols[symbol.qualified].append(symbol)
@@ -151,6 +151,11 @@ class SourceFacts:
         return self._symbols_by_place.get(self.file.position(start))
 
     @cached_property
+    def has_exports(self) -> bool:
+        """Whether other files see only the names that a file exports."""
+        return LanguageSymbols.of(self.language).exports is not None
+
+    @cached_property
     def exports(self) -> Sequence[ModuleExport]:
         """The names that a module exports, in languages with exports."""
         read_exports = LanguageSymbols.of(self.language).exports
@@ -238,11 +243,6 @@ class SourceFacts:
     def text(self, node: Node) -> str:
         """Return the text of a node."""
         return self.file.utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-    def export_of(self, name: Node) -> Node | None:
-        """Return the part of `export { name as other }` to which a name belongs, or None."""
-        parent = name.parent if self.rules.has_exports else None
-        return parent if parent is not None and parent.type == "export_specifier" else None
 
     def chain_of(self, name: Node) -> NameChain:
         """Return the chain of names that ends with a name."""

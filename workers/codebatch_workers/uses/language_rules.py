@@ -10,6 +10,7 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty
+from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.symbols.local_names import TypeReader
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.local_imports import ImportBinder
@@ -68,7 +69,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `base_object`: the names that mean the base class.
     - `has_overloads`: a class or scope can define several functions with one name.
     - `modules`: modules that are named after their files, or None if imports have other targets.
-    - `has_exports`: other files see only the names that a file exports.
+    - `read_export`: returns the export that has a name in it, such as `export { name as other }`, or None.
     - `constructor_member`: the member of each object that is its class, not the constructor that a class defines.
     - `has_bindings`: the bindings of a file (`syntax/bindings.py`) have every name that the file binds.
     - `builtins`: names that every file can use without a definition.
@@ -97,7 +98,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     base_object: frozenset[str] = frozenset()
     has_overloads: bool = False
     modules: ModuleRules | None = None
-    has_exports: bool = False
+    read_export: Callable[[Node, bytes], ModuleExport | None] | None = None
     has_bindings: bool = False
     constructor_member: str = ""
     builtins: frozenset[str] = frozenset()

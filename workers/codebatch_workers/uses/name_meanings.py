@@ -110,7 +110,7 @@ class NameMeanings:
         definitions = facts.bound_names(name, offset)
         if not definitions:
             # An exported value without a name, or `exports.f = function`.
-            unbound = facts.symbols_named(name) if offset is None and facts.rules.has_exports else ()
+            unbound = facts.symbols_named(name) if offset is None and facts.has_exports else ()
             if unbound:
                 return Meaning("exact", (DefinedEntity(facts, tuple(unbound)),))
             starred = merge_meanings(self._find_in_star_imports(facts, name, steps))
@@ -247,7 +247,7 @@ class NameMeanings:
         """Return what other files see under a name of a module."""
         if steps > _STEPS_MAX:
             return None
-        if not facts.rules.has_exports:
+        if not facts.has_exports:
             return self._find_in_file(facts, name, steps)
         wanted = [export for export in facts.exports if export.name == name]
         if not wanted and name == DEFAULT_NAME:

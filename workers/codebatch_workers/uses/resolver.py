@@ -11,7 +11,6 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved
 from codebatch_workers.symbols.file_exports import ModuleExport
-from codebatch_workers.symbols.imported_names import literal_text
 from codebatch_workers.uses.arguments import select_overloads
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import (
@@ -51,9 +50,15 @@ class UseResolver(NameMeanings):
 
     def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
         """Return the definitions to which a name refers. `scope` is its enclosing definition."""
+        return self._within_budget(
+            lambda: select_overloads(self._resolve(facts, name, scope), facts, name, self._context.facts_of)
+        )
+
+    def _within_budget(self, resolve: Callable[[], Resolved]) -> Resolved:
         self._budget.renew()
+        self._values.begin_use()
         try:
-            return select_overloads(self._resolve(facts, name, scope), facts, name, self._context.facts_of)
+            return resolve()
         except TooManyLookups:
             return UNKNOWN
 
@@ -64,33 +69,20 @@ class UseResolver(NameMeanings):
         resolved = language.resolve(facts, name, scope)
         if resolved is not None:
             return resolved
-        self._values.begin_use()
-        exported = facts.export_of(name)
+        exported = None if facts.rules.read_export is None else facts.rules.read_export(name, facts.file.utf8)
+        if exported is not None and exported.module:
+            return self._as_resolved(self._find_export(facts, exported, 0))
         if exported is not None:
-            found = self._find_exported_name(facts, exported)
-            return UNKNOWN if found is None else self._as_resolved(found)
+            return self._as_resolved(self.find_name(facts, exported.local, 0, name.start_byte))
         chain = facts.chain_of(name)
         if len(chain.names) > 1 or chain.is_open:
             found = self._find_object_member(facts, chain, scope, name)
         else:
             found = self._find_chain(facts, chain, scope)
-        found = None if found is None else language.select_fitting(found, name)
-        return UNKNOWN if found is None else self._as_resolved(found)
+        return self._as_resolved(None if found is None else language.select_fitting(found, name))
 
     def _find_global(self, facts: SourceFacts, name: str) -> Meaning | None:
         return self._language_resolver(facts.language).find_global(name)
-
-    def _find_exported_name(self, facts: SourceFacts, specifier: Node) -> Meaning | None:
-        """Return what a name in `export { name as other }` or `export { name } from "module"` means."""
-        name, statement = specifier.child_by_field_name("name"), specifier.parent and specifier.parent.parent
-        source = None if statement is None else statement.child_by_field_name("source")
-        if name is None:
-            return None
-        if source is None:
-            return self.find_name(facts, facts.text(name), 0, name.start_byte)
-        return self._find_export(
-            facts, ModuleExport("", "", literal_text(source, facts.file.utf8), facts.text(name)), 0
-        )
 
     def _find_object_member(self, facts: SourceFacts, chain: NameChain, scope: str, name: Node) -> Meaning | None:
         """Return what the last name of a chain means, as a member of a module, a class or an object."""
@@ -101,19 +93,14 @@ class UseResolver(NameMeanings):
 
     def resolve_import(self, facts: SourceFacts, name: str, line: int) -> Resolved:
         """Return the definitions that an import at a line refers to by a name."""
-        self._budget.renew()
-        try:
-            return self._resolve_import(facts, name, line)
-        except TooManyLookups:
-            return UNKNOWN
+        return self._within_budget(lambda: self._resolve_import(facts, name, line))
 
     def _resolve_import(self, facts: SourceFacts, name: str, line: int) -> Resolved:
         if not facts.is_resolved:
             return UNKNOWN
-        self._values.begin_use()
         followed = self._language_resolver(facts.language).follow_import(facts, name, line)
-        merged = merge_meanings(self._follow_imports(facts, name, line) if followed is None else followed)
-        return UNKNOWN if merged is None else self._as_resolved(merged)
+        found = self._follow_imports(facts, name, line) if followed is None else followed
+        return self._as_resolved(merge_meanings(found))
 
     def _follow_imports(self, facts: SourceFacts, name: str, line: int) -> Iterator[Meaning]:
         for imported in facts.imports:
@@ -122,18 +109,12 @@ class UseResolver(NameMeanings):
                 yield from self._follow(facts, imported, 0)
 
     def resolve_export(self, facts: SourceFacts, export: ModuleExport) -> Resolved:
-        """Return the definitions that a name of another module refers to, which a JavaScript module exports."""
-        self._budget.renew()
-        try:
-            return self._resolve_export(facts, export)
-        except TooManyLookups:
+        """Return the definitions that a name of another module refers to, which a module exports."""
+        return self._within_budget(lambda: self._as_resolved(self._find_export(facts, export, 0)))
+
+    def _as_resolved(self, found: Meaning | None) -> Resolved:
+        if found is None:
             return UNKNOWN
-
-    def _resolve_export(self, facts: SourceFacts, export: ModuleExport) -> Resolved:
-        found = self._find_export(facts, export, 0)
-        return UNKNOWN if found is None else self._as_resolved(found)
-
-    def _as_resolved(self, found: Meaning) -> Resolved:
         if found.certainty == "external":
             return EXTERNAL
         definitions = definitions_of(found)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from codebatch.model.analysis.uses import UNKNOWN, NameUse, Resolved, SourceReader
 from codebatch.model.record import Edge
 from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, ModuleExport
+from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.marks import find_marks
 from codebatch_workers.symbols.occurrences.references import find_occurrences, may_contain_name
 from codebatch_workers.syntax.source import SourceFile
@@ -53,9 +54,6 @@ def _resolve(
         return resolver.resolve_import(facts, name, line)
     node = facts.name_at(*span)
     return UNKNOWN if node is None or facts.is_label(node) else resolver.resolve(facts, node, scope)
-
-
-_DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 
 
 class SnapshotUses:
@@ -137,13 +135,14 @@ class SnapshotUses:
 
     def can_define(self, path: str, name: str) -> bool:
         """Return whether other files may import a name from a file: the file exports it or, in languages without
-        exports and in `.d.ts`, binds it at its outermost level. Return True if this is unknown."""
+        exports and in declaration files, binds it at its outermost level. Return True if this is unknown."""
         facts = self._facts_of(path)
         if facts is None or facts.rules.shares_packages:
             return facts is None or name in facts.symbols
         if any(each.name in (name, WHOLE_MODULE) or each == ModuleExport(ALL_NAMES) for each in facts.exports):
             return True
-        if facts.rules.has_exports and not path.endswith(_DECLARATIONS):
+        declaration_endings = LanguageSymbols.of(facts.language).load_time.declaration_endings
+        if facts.has_exports and not facts.file.path.endswith(declaration_endings):
             return False
         scopes = facts.bindings.scopes if facts.bindings is not None else ()
         return not scopes or name.encode() in scopes[0].names

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from tree_sitter import Node
 
 from codebatch.model.record import Symbol
+from codebatch_workers.symbols.file_exports import ModuleExport
+from codebatch_workers.symbols.imported_names import literal_text
 from codebatch_workers.uses.entities import DefinedEntity, Entity, Meaning, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
@@ -78,8 +80,20 @@ def _is_in_global_block(node: Node) -> bool:
     return False
 
 
+def _read_export(name: Node, utf8: bytes) -> ModuleExport | None:
+    """Return what `export { name as other }` or `export { name } from "module"` exports, given a name in it."""
+    specifier = name.parent
+    exported = specifier.child_by_field_name("name") if specifier and specifier.type == "export_specifier" else None
+    if specifier is None or exported is None:
+        return None
+    text = utf8[exported.start_byte : exported.end_byte].decode("utf-8", "replace")
+    statement = specifier.parent and specifier.parent.parent
+    source = None if statement is None else statement.child_by_field_name("source")
+    return ModuleExport("", text) if source is None else ModuleExport("", "", literal_text(source, utf8), text)
+
+
 _RULES = LanguageRules(
-    has_exports=True,
+    read_export=_read_export,
     has_bindings=True,
     constructor_member="constructor",
     own_object=frozenset({"this"}),
