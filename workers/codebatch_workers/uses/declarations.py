@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal
 
 import msgspec
@@ -30,14 +30,8 @@ _LOOPS = frozenset({"for_in_clause", "for_in_statement", "for_statement"})
 _PATTERNS = frozenset({"pattern_list", "tuple_pattern"})
 _BLOCKS = frozenset({"block", "module", "program", "statement_block"})
 _EMPTY_VALUES = frozenset({"ellipsis", "none", "null", "undefined"})
-_QUALIFIERS = frozenset({b"ClassVar", b"Final"})
 _RETURNS_MAX = 20
 _NODES_MAX = 2_000
-# Decorators that keep the type of the result of a function.
-_TRANSPARENT_DECORATORS = frozenset(
-    b"abstractmethod abc.abstractmethod cache cached_property classmethod functools.cache functools.cached_property "
-    b"functools.lru_cache lru_cache overload override property staticmethod typing.overload".split()
-)
 
 
 class Declaration(msgspec.Struct, frozen=True):
@@ -54,11 +48,16 @@ class Declaration(msgspec.Struct, frozen=True):
     member: str = ""
 
 
+LoopReader = Callable[[Node, Node, int, bytes], "Declaration | None"]
+"""A function that returns what a loop states about a name, or None.
+
+The arguments are the target of the loop, the loop, the index of the name in the target, and the text of the file.
+"""
 _UNKNOWN = Declaration("unknown")
 _EMPTY = Declaration("empty")
 
 
-def bound_declaration(bound: BoundName, utf8: bytes) -> Declaration:
+def bound_declaration(bound: BoundName, utf8: bytes, read_loop: LoopReader | None) -> Declaration:
     """Return what the definition of a name states about its value."""
     node = bound.node
     if node.type in _PARAMETERS:
@@ -72,39 +71,20 @@ def bound_declaration(bound: BoundName, utf8: bytes) -> Declaration:
     if parent.type in ("formal_parameters", "arrow_function") and node.type == "identifier":
         return Declaration("argument", node)
     if parent.type in _LOOPS:
-        return _of_loop(node, parent, 0, utf8)
+        return _of_loop(node, parent, 0, utf8, read_loop)
     if parent.type in _PATTERNS and parent.parent is not None:
         index = parent.named_children.index(node)
         if parent.parent.type in _LOOPS:
-            return _of_loop(parent, parent.parent, index, utf8)
+            return _of_loop(parent, parent.parent, index, utf8, read_loop)
         return _of_unpacking(parent, parent.parent, index)
     if parent.type == "variable_declarator":
         return _of_target(node, parent, bound, utf8)
     return name_declaration(node)
 
 
-def _of_loop(target: Node, loop: Node, index: int, utf8: bytes) -> Declaration:
-    """Return what a loop states about its variable, or about the name at an index of several variables."""
-    values, operator = loop.child_by_field_name("right"), loop.child_by_field_name("operator")
-    if values is None or loop.child_by_field_name("left") != target:
-        return _UNKNOWN
-    if loop.type == "for_in_statement":
-        is_element = operator is not None and operator.type == "of"
-        return Declaration("element", values) if is_element else _UNKNOWN
-    return _of_python_loop(target, values, index, utf8)
-
-
-def _of_python_loop(target: Node, values: Node, index: int, utf8: bytes) -> Declaration:
-    if target.type == "identifier":
-        return Declaration("element", values)
-    function, arguments = values.child_by_field_name("function"), values.child_by_field_name("arguments")
-    if index != 1 or function is None or arguments is None:
-        return _UNKNOWN
-    if utf8[function.start_byte : function.end_byte] == b"enumerate" and arguments.named_children:
-        return Declaration("element", arguments.named_children[0])
-    mapping = function.child_by_field_name("object")
-    is_items = function.type == "attribute" and utf8.endswith(b".items", function.start_byte, function.end_byte)
-    return Declaration("entry", mapping) if is_items else _UNKNOWN
+def _of_loop(target: Node, loop: Node, index: int, utf8: bytes, read_loop: LoopReader | None) -> Declaration:
+    is_target = read_loop is not None and loop.child_by_field_name("left") == target
+    return (read_loop(target, loop, index, utf8) if read_loop and is_target else None) or _UNKNOWN
 
 
 def _of_unpacking(pattern: Node, statement: Node, index: int) -> Declaration:
@@ -193,29 +173,6 @@ def function_node(name: Node) -> Node | None:
     return parent if parent.child_by_field_name("parameters") is not None else None
 
 
-def own_type(function: Node, utf8: bytes) -> str:
-    """Return the type of the object on which a Python method is called, as in `def f(self: T) -> T`."""
-    parameters = function.child_by_field_name("parameters")
-    first = parameters.named_children[0] if parameters is not None and parameters.named_children else None
-    declared = None if first is None or first.type != "typed_parameter" else first.child_by_field_name("type")
-    is_own = first is not None and utf8.startswith((b"self", b"cls"), first.start_byte)
-    return (
-        ""
-        if declared is None or not is_own
-        else utf8[declared.start_byte : declared.end_byte].decode("utf-8", "replace")
-    )
-
-
-def has_opaque_decorator(function: Node, utf8: bytes) -> bool:
-    """Return whether a decorator of a Python function can change the type of its result."""
-    around = function.parent
-    if around is None or around.type != "decorated_definition":
-        return False
-    decorators = (child.named_children for child in around.named_children if child.type == "decorator")
-    names = (utf8[child.start_byte : child.end_byte].partition(b"(")[0] for nodes in decorators for child in nodes)
-    return any(name not in _TRANSPARENT_DECORATORS and not name.endswith((b".setter", b".deleter")) for name in names)
-
-
 def returned_values(function: Node) -> list[Node] | None:
     """Return the expressions that a function returns. Return None if it is a generator, or if there are too many."""
     body = function.child_by_field_name("body")
@@ -241,14 +198,12 @@ def _own_nodes(body: Node) -> Iterator[Node]:
         pending.extend(child for child in reversed(node.named_children) if child.type not in _FUNCTIONS)
 
 
-def without_qualifier(declaration: Declaration, utf8: bytes) -> Declaration:
-    """Return the declaration by the value if the type is only `Final` or `ClassVar`."""
+def without_qualifier(declaration: Declaration, utf8: bytes, qualifiers: Collection[str]) -> Declaration:
+    """Return the declaration by the value if the type is only a qualifier, such as `Final`."""
     node = declaration.node
     statement = None if node is None else node.parent
-    if (
-        node is None
-        or statement is None
-        or utf8[node.start_byte : node.end_byte].rpartition(b".")[2] not in _QUALIFIERS
-    ):
+    if node is None or statement is None:
+        return declaration
+    if utf8[node.start_byte : node.end_byte].rpartition(b".")[2].decode("utf-8", "replace") not in qualifiers:
         return declaration
     return Declaration("value", statement.child_by_field_name("right"))

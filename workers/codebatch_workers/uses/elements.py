@@ -7,23 +7,12 @@ from typing import Protocol
 
 from tree_sitter import Node
 
-from codebatch_workers.uses.declarations import Declaration, bound_declaration, function_node, name_declaration
+from codebatch_workers.uses.declarations import Declaration, function_node, name_declaration
 from codebatch_workers.uses.entities import DefinedEntity, Meaning, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_rules import FUNCTION_TYPES, VALUE_TYPES
 
 _STEPS_MAX = 24
-_COLLECTION_NAMES = """
-AbstractSet Array AsyncIterable AsyncIterator Collection Deque FrozenSet Generator Iterable IterableIterator Iterator
-List MutableSequence MutableSet ReadonlyArray ReadonlySet Sequence Set Tuple deque frozenset list set tuple
-"""
-_COLLECTIONS = frozenset(_COLLECTION_NAMES.split())
-_MAPPING_NAMES = """
-DefaultDict Dict Map Mapping MutableMapping OrderedDict ReadonlyMap Record defaultdict dict
-"""
-_MAPPINGS = frozenset(_MAPPING_NAMES.split())
-_COPIES = frozenset({"frozenset", "iter", "list", "reversed", "set", "sorted", "tuple"})
-_WRAPPERS = frozenset({"ClassVar", "Final", "Optional", "Promise", "Readonly"})
 _TRANSPARENT = frozenset(
     {"await", "await_expression", "non_null_expression", "parenthesized_expression", "readonly_type", "type"}
     | {"type_annotation", "parenthesized_type"}
@@ -31,8 +20,6 @@ _TRANSPARENT = frozenset(
 _COMPREHENSIONS = frozenset({"generator_expression", "list_comprehension", "set_comprehension"})
 _LITERALS = frozenset({"array", "list", "set", "tuple"})
 _ITEMS_MAX = 8
-# Methods of arrays that pass each element to a function.
-_CALLING_METHODS = frozenset(["every", "filter", "find", "findIndex", "findLast", "flatMap", "forEach", "map", "some"])
 
 _Typed = tuple[SourceFacts, Node]
 
@@ -82,7 +69,7 @@ class Elements:
             called = holder.parent.child_by_field_name("function")
             method = None if called is None else called.child_by_field_name("property")
             array = None if called is None else called.child_by_field_name("object")
-            if array is not None and method is not None and facts.text(method) in _CALLING_METHODS:
+            if array is not None and method is not None and facts.text(method) in facts.rules.values.calling_methods:
                 return self.element(facts, array, steps + 1)
         stated = holder.child_by_field_name("type") if holder.type in ("variable_declarator", "pair") else None
         typed = None if stated is None else self._expanded(facts, stated, steps)
@@ -108,7 +95,7 @@ class Elements:
             if definitions and all(
                 not facts.imports_at(bound.start) and facts.symbol_at(bound.start) is None for bound in definitions
             ):
-                declarations = [bound_declaration(bound, facts.file.utf8) for bound in definitions]
+                declarations = [facts.declaration(bound) for bound in definitions]
                 return self._first_stated(declarations, facts, steps)
         found = self._values.entity_of(facts, node, steps + 1)
         entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
@@ -135,10 +122,10 @@ class Elements:
         """Return the list that a local variable is set to, in its only definition."""
         if node.type in ("call", "call_expression"):
             function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-            is_copy = function is not None and facts.text(function) in _COPIES
+            is_copy = function is not None and facts.text(function) in facts.rules.values.copies
             return arguments.named_children[0] if is_copy and arguments and arguments.named_child_count == 1 else None
         definitions = facts.bound_names(facts.text(node), node.start_byte) if node.type == "identifier" else ()
-        declaration = bound_declaration(definitions[0], facts.file.utf8) if len(definitions) == 1 else None
+        declaration = facts.declaration(definitions[0]) if len(definitions) == 1 else None
         value = None if declaration is None or declaration.kind != "value" else declaration.node
         return value if value is not None and value.type in _COMPREHENSIONS | _LITERALS else None
 
@@ -166,15 +153,15 @@ class Elements:
         arguments = list(node.named_children[1:])
         if len(arguments) == 1 and arguments[0].type in ("type_arguments", "type_parameter"):
             arguments = list(arguments[0].named_children)
-        text = facts.text(name).rpartition(".")[2]
+        text, rules = facts.text(name).rpartition(".")[2], facts.rules.values
         if not arguments:
             return None
-        if text in _WRAPPERS:
+        if text in rules.wrappers:
             return self._element_type(facts, arguments[0], steps + 1, is_entry=is_entry)
-        if text in _MAPPINGS:
+        if text in rules.mappings:
             return facts, arguments[-1 if is_entry else 0]
         is_uniform = text.lower() != "tuple" or (len(arguments) == 2 and facts.text(arguments[1]) == "...")
-        return (facts, arguments[0]) if text in _COLLECTIONS and is_uniform else None
+        return (facts, arguments[0]) if text in rules.collections and is_uniform else None
 
     def _expanded(self, facts: SourceFacts, node: Node, steps: int) -> _Typed | None:
         """Return a type without parentheses and empty alternatives. A name of a type is replaced by the type."""

@@ -19,6 +19,7 @@ from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, node_chain
+from codebatch_workers.uses.declarations import Declaration, bound_declaration
 from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, FieldOrigin, LanguageRules
 from codebatch_workers.uses.local_imports import LocalImport, local_imports
 from codebatch_workers.uses.lookup_budget import LookupBudget
@@ -254,6 +255,10 @@ class SourceFacts:
         if name is not None:
             return node_chain(name, self.file.utf8)
         return chain_at(self.file.utf8, start, end, has_arrows=self.rules.has_arrows)
+
+    def declaration(self, bound: BoundName) -> Declaration:
+        """Return what the definition of a name states about its value."""
+        return bound_declaration(bound, self.file.utf8, self.rules.values.read_loop)
 
     def origin_of(self, member: Symbol) -> FieldOrigin:
         """Return the code that introduces a member of a class."""

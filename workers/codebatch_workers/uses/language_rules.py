@@ -14,6 +14,7 @@ from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.symbols.local_names import TypeReader
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.local_imports import ImportBinder
+from codebatch_workers.uses.value_rules import ValueRules
 
 CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum", "type"})
 NAMESPACE_TYPES = frozenset({"module", "namespace"})
@@ -77,6 +78,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `names_of_class_bodies`: names that each class binds in its body.
     - `field_origin`: returns the origin of a field with a name. By default, fields are declared.
     - `capitals_construct`: a call of a name with a capital letter constructs an object.
+    - `values`: names and statements that show the class of a value (`value_rules.py`).
     - `calls_construct`: a call of a class constructs an object. This is a common rule, see `resolver.py`.
     - `call_objects`: maps the names of special functions to the object that a call returns: one of the base class, the
       first argument, or the object that the name itself means.
@@ -106,6 +108,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     names_of_class_bodies: frozenset[str] = frozenset()
     field_origin: Callable[[Node], FieldOrigin] | None = None
     capitals_construct: bool = False
+    values: ValueRules = ValueRules()
     calls_construct: bool = False
     call_objects: Mapping[str, Literal["bases", "first_argument", "itself"]] = {}
     namespace_separator: bytes = b""

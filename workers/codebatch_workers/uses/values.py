@@ -17,12 +17,9 @@ from codebatch_workers.symbols.outline import scope_definitions
 from codebatch_workers.syntax.bindings import BoundName
 from codebatch_workers.uses.declarations import (
     Declaration,
-    bound_declaration,
     function_node,
-    has_opaque_decorator,
     name_declaration,
     nearest_definition,
-    own_type,
     returned_values,
     without_qualifier,
 )
@@ -47,25 +44,6 @@ _MEMBERS = {"attribute": "attribute", "member_expression": "property", "nested_t
 _OWNERS = {"attribute": "object", "member_expression": "object", "nested_type_identifier": "module"}
 _NAMES = frozenset({"identifier", "this", "type_identifier"})
 _CALLS = frozenset({"call", "call_expression"})
-# Types that stand for their first type argument.
-_WRAPPERS = frozenset(
-    {
-        "Annotated",
-        "Awaited",
-        "ClassVar",
-        "Final",
-        "InstanceType",
-        "NonNullable",
-        "Optional",
-        "Partial",
-        "Promise",
-        "Readonly",
-        "Required",
-        "Type",
-        "Union",
-        "type",
-    }
-)
 _CHOICES = {"binary_operator", "boolean_operator", "binary_expression", "conditional_expression", "ternary_expression"}
 _EMPTY_TYPES = frozenset({"literal_type", "none", "null", "predefined_type", "undefined"})
 _PLAIN_CHAIN = re.compile(r"[\w.]+\Z")
@@ -262,23 +240,19 @@ class Values:
 
     def _result(self, facts: SourceFacts, symbol: Symbol, receiver: Meaning | None, steps: int) -> Meaning | None:
         """Return the object that a function returns: by its declared type, or by its `return` statements."""
-        name = facts.name_of(symbol)
+        name, rules = facts.name_of(symbol), facts.rules.values
         function = None if name is None else function_node(name)
         self._budget -= 1
         if function is None or steps > _STEPS_MAX or self._budget < 0:
             return None
         declared = function.child_by_field_name("return_type")
         if declared is not None:
-            if facts.text(declared).lstrip(": ") in (
-                "Self",
-                "this",
-                '"Self"',
-                "typing.Self",
-                own_type(function, facts.file.utf8),
-            ):
+            own_types = rules.own_types(function, facts.file.utf8) if rules.own_types else ()
+            if facts.text(declared).lstrip(": ") in own_types:
                 return receiver or self._names.find_own_object(facts, symbol.qualified)
             return self.of_type(facts, declared, steps + 1)
-        values = None if has_opaque_decorator(function, facts.file.utf8) else returned_values(function)
+        is_decorated = rules.is_decorated is not None and rules.is_decorated(function, facts.file.utf8)
+        values = None if is_decorated else returned_values(function)
         if not values:
             return None
         found = [self.object_of(facts, value, steps + 2) for value in values]
@@ -291,7 +265,7 @@ class Values:
         self, facts: SourceFacts, definitions: Sequence[BoundName], offset: int | None, steps: int
     ) -> Meaning | None:
         """Return the object of a variable. If its definitions differ, the one that reaches the offset counts."""
-        declarations = [(bound, bound_declaration(bound, facts.file.utf8)) for bound in definitions]
+        declarations = [(bound, facts.declaration(bound)) for bound in definitions]
         typed = [declaration for _, declaration in declarations if declaration.kind == "type"]
         if typed:
             return self._of_declaration(facts, typed[0], steps)
@@ -299,14 +273,14 @@ class Values:
         if len(stated) > 1 and offset is not None:
             nearest = nearest_definition([bound for bound, _ in stated], offset)
             if nearest is not None:
-                return self._of_declaration(facts, bound_declaration(nearest, facts.file.utf8), steps)
+                return self._of_declaration(facts, facts.declaration(nearest), steps)
         found = [self._of_declaration(facts, declaration, steps) for _, declaration in stated]
         merged = merge_meanings(found)
         return None if None in found or merged is None or merged.certainty == "name" else merged
 
     def _of_declaration(self, facts: SourceFacts, declaration: Declaration, steps: int) -> Meaning | None:
         if declaration.kind == "type" and declaration.node is not None:
-            declaration = without_qualifier(declaration, facts.file.utf8)
+            declaration = without_qualifier(declaration, facts.file.utf8, facts.rules.values.qualifiers)
         if declaration.node is None or steps > _STEPS_MAX:
             return None
         if declaration.kind in ("element", "entry"):
@@ -320,14 +294,14 @@ class Values:
             else self.object_of(facts, declaration.node, steps + 1)
         )
         if declaration.kind == "with" and found is not None and found.certainty != "external":
-            found = self._entered(found, steps)
+            found = self._entered(found, facts.rules.values.entering_methods, steps)
         if declaration.member and found is not None and found.certainty != "external":
             return self._as_object(self._names.find_member_of_all(found, declaration.member, steps + 1), steps + 1)
         return found
 
-    def _entered(self, manager: Meaning, steps: int) -> Meaning | None:
+    def _entered(self, manager: Meaning, entering_methods: Sequence[str], steps: int) -> Meaning | None:
         """Return the object that a `with` statement binds."""
-        methods = (self._names.find_member_of_all(manager, name, steps + 1) for name in ("__enter__", "__aenter__"))
+        methods = (self._names.find_member_of_all(manager, name, steps + 1) for name in entering_methods)
         entered = next((method for method in methods if method is not None), None)
         entity = entered.entities[0] if entered is not None and len(entered.entities) == 1 else None
         if not isinstance(entity, DefinedEntity):
@@ -387,12 +361,13 @@ class Values:
 
     def _generic(self, facts: SourceFacts, node: Node, steps: int) -> Meaning | None:
         name = node.named_children[0]
-        if facts.text(name).rpartition(".")[2] not in _WRAPPERS:
+        written, rules = facts.text(name).rpartition(".")[2], facts.rules.values
+        is_union = written in rules.unions
+        if not is_union and written not in rules.wrappers and written not in rules.class_wrappers:
             return self.of_type(facts, name, steps + 1)
         arguments = [part for part in node.named_children[1:] if part.type != "comment"]
         if len(arguments) == 1 and arguments[0].type in ("type_arguments", "type_parameter"):
             arguments = arguments[0].named_children
-        is_union = facts.text(name).endswith("Union")
         parts = [part for part in arguments if facts.text(part) != "None"]
         return _union([self.of_type(facts, part, steps + 1) for part in (parts if is_union else parts[:1])])
 

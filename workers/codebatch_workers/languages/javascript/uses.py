@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tree_sitter import Node
 
 from codebatch.model.record import Symbol
+from codebatch_workers.languages.javascript.values import SCRIPT_VALUES
 from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.symbols.imported_names import literal_text
 from codebatch_workers.uses.entities import DefinedEntity, Entity, Meaning, merge_meanings
@@ -95,6 +96,7 @@ def _read_export(name: Node, utf8: bytes) -> ModuleExport | None:
 _RULES = LanguageRules(
     read_export=_read_export,
     has_bindings=True,
+    values=SCRIPT_VALUES,
     constructor_member="constructor",
     own_object=frozenset({"this"}),
     base_object=frozenset({"super"}),

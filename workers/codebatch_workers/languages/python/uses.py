@@ -7,6 +7,7 @@ import builtins
 from tree_sitter import Node
 
 from codebatch_workers.languages.python.modules import PythonModules
+from codebatch_workers.languages.python.values import PYTHON_VALUES
 from codebatch_workers.uses.language_resolver import LanguageUses
 from codebatch_workers.uses.language_rules import FieldOrigin, LanguageRules
 
@@ -27,6 +28,7 @@ USES = {
             own_object=frozenset({"self", "cls"}),
             base_object=frozenset({"super"}),
             modules=PythonModules(),
+            values=PYTHON_VALUES,
             calls_construct=True,
             call_objects={
                 "super": "bases",
