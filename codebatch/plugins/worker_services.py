@@ -142,7 +142,7 @@ class NameServices(Protocol):
 
 
 class UseServices(Protocol):
-    """The resolution of uses of names, with parsers (`codebatch_workers.languages.uses`)."""
+    """The resolution of uses of names, with parsers (`codebatch_workers.languages.project_uses`)."""
 
     def project_uses(
         self,

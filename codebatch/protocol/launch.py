@@ -18,7 +18,7 @@ FACT_SERVICES_MODULE = "codebatch_workers.languages.facts"
 LANGUAGE_SERVICES_MODULE = "codebatch_workers.runtime.introspection"
 ABSENCE_SERVICES_MODULE = "codebatch_workers.runtime.absence_reasons"
 NAME_SERVICES_MODULE = "codebatch_workers.runtime.name_search"
-USE_SERVICES_MODULE = "codebatch_workers.languages.uses"
+USE_SERVICES_MODULE = "codebatch_workers.languages.project_uses"
 SOURCE_SERVICES_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"

@@ -9,7 +9,7 @@ from codebatch.model.analysis.uses import NameUse
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import Edge, Record
-from codebatch_workers.languages.uses import project_uses
+from codebatch_workers.languages.project_uses import project_uses
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.symbols.used_names import used_names
 from codebatch_workers.syntax.source import SourceFile

@@ -52,7 +52,7 @@ def make_fingerprints(file: SourceFile) -> Fingerprints | None:
 
     Imports, and tests in a file with other code, are removed like comments.
     """
-    if file.tree is None or file.syntax.is_data or file.file_class in _CLASSES_WITHOUT_FINGERPRINTS:
+    if file.tree is None or file.syntax.is_declarative or file.file_class in _CLASSES_WITHOUT_FINGERPRINTS:
         return None
     if is_translation(file.path):
         return None

@@ -9,7 +9,7 @@ from codebatch.model.record import Edge
 from codebatch_workers.languages.registry import language_uses
 from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.uses.uses import SnapshotUses
+from codebatch_workers.uses.snapshot_uses import SnapshotUses
 
 
 def project_uses(

@@ -75,7 +75,7 @@ def _invalid_encoding(file: SourceFile) -> Iterator[RuleMatch]:
     rules = file.syntax
     if not rules.requires_utf8 and _has_errors_only_in_comments(file):
         return
-    declaration = rules.declared_encoding
+    declaration = rules.encoding_declaration
     declared = None if declaration is None else declaration.search(file.content, 0, _EXAMINED_BYTES_MAX)
     if declared is None or declared[1].lower() in (b"utf-8", b"utf8"):
         yield 0, 0, file.encoding_problem

@@ -189,7 +189,7 @@ def path_languages(paths: Iterable[bytes]) -> Iterator[str]:
     """Yield the language of each path, if its extension or name is that of a programming language with a grammar."""
     for path in paths:
         language = path_language(path)
-        if language is not None and not LanguageSyntax.of(language).is_data and has_grammar(language):
+        if language is not None and not LanguageSyntax.of(language).is_declarative and has_grammar(language):
             yield language
 
 

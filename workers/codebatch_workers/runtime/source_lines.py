@@ -48,6 +48,6 @@ def _decode_utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> 
         # Imported late: only files with a `coding` declaration need it.
         from codebatch_workers.syntax.source import SourceFile
 
-        return SourceFile(path, content, executable=False, contexts=contexts).syntax.declares_encoding
+        return SourceFile(path, content, executable=False, contexts=contexts).syntax.has_encoding_comments
 
     return decode_content(content, is_python).utf8

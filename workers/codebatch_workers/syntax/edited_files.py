@@ -127,6 +127,6 @@ def _encode_like(file: EditableFile, text: str) -> bytes:
     if file.is_binary or encode_text(file.text, file.content, file.encoding) != file.content:
         raise ValueError("the text of the file is not its exact content: give the new content as bytes")
     content = encode_text(text, file.content, file.encoding)
-    if decode_content(content, lambda: file.syntax.declares_encoding).utf8 != text.encode("utf-8"):
+    if decode_content(content, lambda: file.syntax.has_encoding_comments).utf8 != text.encode("utf-8"):
         raise ValueError("the new text declares another encoding than that of the file: give the new content as bytes")
     return content

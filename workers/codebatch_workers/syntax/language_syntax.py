@@ -53,7 +53,7 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     - `is_approximate`: a syntax error of the grammar does not show that the code is wrong. This holds for shells,
       languages with a preprocessor, dialects of SQL, languages newer than their grammar, and formats for which browsers
       accept any input.
-    - `is_data`: a language without functions, imports or decisions.
+    - `is_declarative`: a language without functions, imports or decisions.
     - `is_prose`: any text is valid. A task does not get the tree of a file unless it calls `parse`.
     - `has_macros`: a preprocessor replaces macros, which can be in places that the grammar does not expect.
     - `queries`: the names of files `NAME.scm` in the folder `queries` of the family. Together they are the query with
@@ -74,7 +74,7 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     - `migrations`: the frameworks whose migrations are in the language (classification/migrations.py).
     - `is_for_browsers`: web directories contain copies of libraries in the language. Minifiers write it in very long
       lines.
-    - `declares_encoding`: a comment in one of the first two lines can declare the encoding of the file (PEP 263).
+    - `has_encoding_comments`: a comment in one of the first two lines can declare the encoding of the file (PEP 263).
     - `has_dense_lines`: some minifiers break lines after about 500 bytes, but leave hardly any white space.
     - `overruns_scanner`: returns whether a text exceeds limits of the grammar's scanner.
     - `repair`: returns a text of the same length, with other text for what the grammar misreads without an error.
@@ -82,8 +82,8 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     - `unseen_errors`: yields the syntax errors that the grammar does not report, given the root and the text.
     - `template_marks`: the marks of templates, or None if syntax errors do not show that a file is a template.
     - `allows_template_marks`: marks of templates are valid text, so that they cause no errors.
-    - `parameter_nodes`: the types, separated by blanks, of nodes that are parameters if they are in the field
-      `parameters` of a function. If there are none, the query captures parameters.
+    - `parameter_nodes`: the types of nodes that are parameters if they are in the field `parameters` of a function.
+      If there are none, the query captures parameters.
     - `has_nested_parameters`: the default of a parameter can be a function, and the query also captures parameters.
     - `extend_captures`: returns the captures of the query, with those changed that depend on outer nodes or the text.
       It must add the parameters too: `parameter_nodes` is not used then.
@@ -92,14 +92,14 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
       encoding and the text.
     - `dialect_mark`: text at the beginning of a file in a dialect that the grammar does not support.
     - `requires_utf8`: invalid UTF-8 in a comment is an error, too.
-    - `declared_encoding`: a pattern for the declaration of an encoding that the readers of a file respect.
+    - `encoding_declaration`: a pattern for the declaration of an encoding that the readers of a file respect.
     - `has_right_to_left_text`: texts for people can be in a language that is written from right to left.
     """
 
     MODULE: ClassVar[str] = "syntax"
 
     is_approximate: bool = False
-    is_data: bool = False
+    is_declarative: bool = False
     is_prose: bool = False
     has_macros: bool = False
     queries: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     embedded_languages: Mapping[str, str] = {}
     migrations: tuple[MigrationFramework, ...] = ()
     is_for_browsers: bool = False
-    declares_encoding: bool = False
+    has_encoding_comments: bool = False
     has_dense_lines: bool = False
     overruns_scanner: Callable[[bytes], bool] | None = None
     repair: Callable[[bytes], bytes] | None = None
@@ -120,12 +120,12 @@ class LanguageSyntax(LanguagePart, frozen=True, kw_only=True):
     unseen_errors: Callable[[Node, bytes], Iterator[UnseenError]] | None = None
     template_marks: TemplateMarks | None = None
     allows_template_marks: bool = False
-    parameter_nodes: str = ""
+    parameter_nodes: frozenset[str] = frozenset()
     has_nested_parameters: bool = False
     extend_captures: Callable[[dict[str, list[Node]], bytes], Mapping[str, list[Node]]] | None = None
     has_exact_parser: bool = False
     find_invalid_bytes: Callable[[str, bytes], tuple[int, str] | None] | None = None
     dialect_mark: bytes = b""
     requires_utf8: bool = False
-    declared_encoding: re.Pattern[bytes] | None = None
+    encoding_declaration: re.Pattern[bytes] | None = None
     has_right_to_left_text: bool = False

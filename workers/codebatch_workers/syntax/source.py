@@ -202,7 +202,7 @@ class SourceFile:
     def _decoded_text(self) -> DecodedText:
         if self.notebook is not None:
             return DecodedText(self.notebook.module_source, "utf-8", "")
-        return decode_content(self.content, lambda: self.syntax.declares_encoding)
+        return decode_content(self.content, lambda: self.syntax.has_encoding_comments)
 
     @property
     def encoding(self) -> str:

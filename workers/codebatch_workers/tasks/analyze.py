@@ -80,7 +80,7 @@ class AnalyzeTask:
 
 
 def _function_metrics(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
-    if file.tree is None or file.syntax.is_data:
+    if file.tree is None or file.syntax.is_declarative:
         return FunctionMetrics(0, 0, 0), []
     return function_metrics(file.captures, file.utf8, file.language)
 
@@ -93,7 +93,7 @@ def _complete_metrics(
         return values
     values["lines"] = text_line_count(file)
     values.update(count_lines(file)._asdict())
-    if file.tree is not None and not file.syntax.is_data:
+    if file.tree is not None and not file.syntax.is_declarative:
         values.update(_structure_metrics(file, outside, functions))
     return values
 

@@ -62,6 +62,6 @@ SYNTAX = {
             ),
         ),
         repair=_blank_extension_blocks,
-        parameter_nodes="parameter",
+        parameter_nodes=frozenset({"parameter"}),
     )
 }

@@ -51,14 +51,14 @@ def _overruns_yaml_scanner(utf8: bytes) -> bool:
 
 _JSON = LanguageSyntax(
     has_right_to_left_text=True,
-    is_data=True,
+    is_declarative=True,
     queries=("json",),
     comments=("//",),
     unseen_errors=_find_control_characters,
     template_marks=_JSON_MARKS,
 )
 SYNTAX = {
-    "hcl": LanguageSyntax(is_data=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
+    "hcl": LanguageSyntax(is_declarative=True, queries=("hcl",), declared_names=names_by_field, comments=("#", "//")),
     "json": _JSON,
     "jsonc": msgspec.structs.replace(_JSON, has_right_to_left_text=False),
     "sql": LanguageSyntax(
@@ -70,12 +70,12 @@ SYNTAX = {
         migrations=(MigrationFramework(b"", path=_MIGRATION_PATH),),
     ),
     "toml": LanguageSyntax(
-        requires_utf8=True, is_data=True, queries=("toml",), comments=("#",), template_marks=TemplateMarks()
+        requires_utf8=True, is_declarative=True, queries=("toml",), comments=("#",), template_marks=TemplateMarks()
     ),
     "yaml": LanguageSyntax(
         requires_utf8=True,
         has_right_to_left_text=True,
-        is_data=True,
+        is_declarative=True,
         queries=("yaml",),
         comments=("#",),
         overruns_scanner=_overruns_yaml_scanner,

@@ -28,7 +28,7 @@ _TYPESCRIPT = LanguageSyntax(
     comments=("//",),
     migrations=_MIGRATIONS,
     template_marks=TemplateMarks(),
-    parameter_nodes="optional_parameter required_parameter",
+    parameter_nodes=frozenset({"optional_parameter", "required_parameter"}),
     has_nested_parameters=True,
 )
 
@@ -44,7 +44,9 @@ SYNTAX = {
         is_for_browsers=True,
         has_dense_lines=True,
         template_marks=TemplateMarks(),
-        parameter_nodes="array_pattern assignment_pattern identifier object_pattern rest_pattern",
+        parameter_nodes=frozenset(
+            {"array_pattern", "assignment_pattern", "identifier", "object_pattern", "rest_pattern"}
+        ),
         has_nested_parameters=True,
     ),
     "tsx": msgspec.structs.replace(_TYPESCRIPT, queries=("script", "typescript", "jsx"), migrations=()),

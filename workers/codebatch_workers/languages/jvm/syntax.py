@@ -85,7 +85,7 @@ SYNTAX = {
         comments=("//",),
         migrations=_MIGRATIONS,
         template_marks=TemplateMarks(are_names=True, others=_JAVA_MARKS),
-        parameter_nodes="formal_parameter spread_parameter",
+        parameter_nodes=frozenset({"formal_parameter", "spread_parameter"}),
     ),
     "kotlin": LanguageSyntax(
         is_approximate=True,

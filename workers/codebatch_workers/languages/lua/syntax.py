@@ -10,6 +10,6 @@ SYNTAX = {
         queries=("lua",),
         declared_names=declared_names,
         comments=("--",),
-        parameter_nodes="identifier vararg_expression",
+        parameter_nodes=frozenset({"identifier", "vararg_expression"}),
     )
 }

@@ -28,17 +28,17 @@ def _replace_non_ascii(utf8: bytes) -> bytes:
 SYNTAX = {
     "css": LanguageSyntax(
         is_approximate=True,
-        is_data=True,
+        is_declarative=True,
         queries=("css",),
         comments=("//",),
         is_for_browsers=True,
         template_marks=TemplateMarks(),
     ),
     "html": LanguageSyntax(
-        declared_encoding=re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE),
+        encoding_declaration=re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE),
         has_right_to_left_text=True,
         is_approximate=True,
-        is_data=True,
+        is_declarative=True,
         queries=("html",),
         comments=("<!--",),
         embedded_languages={"raw_text": "javascript"},
@@ -46,7 +46,7 @@ SYNTAX = {
     ),
     "markdown": LanguageSyntax(
         has_right_to_left_text=True,
-        is_data=True,
+        is_declarative=True,
         is_prose=True,
         queries=("markdown",),
         comments=("<!--",),

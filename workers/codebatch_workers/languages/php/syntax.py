@@ -37,6 +37,6 @@ SYNTAX = {
             ),
         ),
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes="property_promotion_parameter simple_parameter variadic_parameter",
+        parameter_nodes=frozenset({"property_promotion_parameter", "simple_parameter", "variadic_parameter"}),
     )
 }

@@ -62,10 +62,18 @@ SYNTAX = {
                 (re.compile(rb"(?m)^revision\b[^\n=]*="), re.compile(rb"(?m)^down_revision\b[^\n=]*=")),
             ),
         ),
-        declares_encoding=True,
+        has_encoding_comments=True,
         repair_parsed=replace_type_calls,
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes="default_parameter dictionary_splat_pattern identifier list_splat_pattern "
-        "typed_default_parameter typed_parameter",
+        parameter_nodes=frozenset(
+            {
+                "default_parameter",
+                "dictionary_splat_pattern",
+                "identifier",
+                "list_splat_pattern",
+                "typed_default_parameter",
+                "typed_parameter",
+            }
+        ),
     )
 }

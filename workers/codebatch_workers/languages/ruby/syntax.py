@@ -33,7 +33,16 @@ SYNTAX = {
         repair=blank_inner_heredocs,
         unseen_errors=_find_unmatched_ends,
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes="block_parameter destructured_parameter hash_splat_parameter identifier keyword_parameter "
-        "optional_parameter splat_parameter",
+        parameter_nodes=frozenset(
+            {
+                "block_parameter",
+                "destructured_parameter",
+                "hash_splat_parameter",
+                "identifier",
+                "keyword_parameter",
+                "optional_parameter",
+                "splat_parameter",
+            }
+        ),
     )
 }

@@ -17,6 +17,6 @@ SYNTAX = {
         ),
         comments=("//",),
         template_marks=TemplateMarks(are_names=True),
-        parameter_nodes="parameter self_parameter",
+        parameter_nodes=frozenset({"parameter", "self_parameter"}),
     )
 }

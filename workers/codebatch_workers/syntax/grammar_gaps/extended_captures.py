@@ -20,7 +20,7 @@ def extended_captures(captures: dict[str, list[Node]], utf8: bytes, syntax: Lang
     if syntax.extend_captures is not None:
         return syntax.extend_captures(captures, utf8)
     functions = captures.get("function")
-    types = syntax.parameter_nodes.split()
+    types = syntax.parameter_nodes
     if not types or functions is None:
         return captures
     parameters = captures.get("parameter", [])
