@@ -10,18 +10,20 @@ WHOLE_MODULE = "="
 """The exported name for `export = x` and `module.exports = x`."""
 
 
-class ModuleImport(msgspec.Struct, frozen=True):
-    """A local name that an import binds at the offset `start`.
+class LocalImport(msgspec.Struct, frozen=True):
+    """A name that an import binds. `target` is the target of the import as written, as in `imports` edges.
 
-    `member` is the name in the module, ALL_NAMES for the module itself, or DEFAULT_NAME. If `module` is empty, `member`
-    is a chain of names in the same file: `import a = b.c`.
+    `local` is empty if all names of the target are imported. It is a chain for Python's `import a.b`. `member` is the
+    name that the import takes from the module `target`. It is `*` for the module itself, and empty if the target can be
+    a module or a name in a module. In JavaScript, it is a name that the module exports (`ModuleExport`), or
+    a chain of names in the same file if there is no target. `start` is the offset of the local name.
     """
 
     local: str
-    module: str
+    target: str
     member: str
     line: int
-    start: int
+    start: int = -1
 
 
 class ModuleExport(msgspec.Struct, frozen=True):
@@ -41,5 +43,5 @@ class ModuleExport(msgspec.Struct, frozen=True):
 class FileExports(msgspec.Struct, frozen=True):
     """The imports of a file in text order, and its exports."""
 
-    imports: tuple[ModuleImport, ...] = ()
+    imports: tuple[LocalImport, ...] = ()
     exports: tuple[ModuleExport, ...] = ()

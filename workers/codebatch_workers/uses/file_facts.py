@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty, Definition
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.symbols.file_exports import ModuleExport
+from codebatch_workers.symbols.file_exports import LocalImport, ModuleExport
 from codebatch_workers.symbols.file_outline import FileOutline
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.local_names import LocalNames
@@ -21,7 +21,7 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, node_chain
 from codebatch_workers.uses.declarations import Declaration, bound_declaration
 from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, FieldOrigin, LanguageRules
-from codebatch_workers.uses.local_imports import LocalImport, local_imports
+from codebatch_workers.uses.local_imports import local_imports
 from codebatch_workers.uses.lookup_budget import LookupBudget
 
 _NO_RULES = LanguageRules()

@@ -1,11 +1,11 @@
-"""A definition together with the facts about its file."""
+"""Definitions together with the facts about their files."""
 
 from __future__ import annotations
 
 import msgspec
 from tree_sitter import Node
 
-from codebatch.model.analysis.uses import Definition
+from codebatch.model.analysis.uses import Certainty, Definition
 from codebatch.model.record import Symbol
 from codebatch_workers.uses.file_facts import SourceFacts
 
@@ -30,3 +30,10 @@ class FileSymbol(msgspec.Struct, frozen=True, eq=False):
     def declaration(self) -> Node | None:
         """The node that declares the symbol: the parent of its name."""
         return self.facts.declaration_of(self.symbol)
+
+
+class SymbolMeaning(msgspec.Struct, frozen=True):
+    """The definitions that a name can mean, also the parts of one type. If there are none, they are external."""
+
+    certainty: Certainty
+    symbols: tuple[FileSymbol, ...] = ()

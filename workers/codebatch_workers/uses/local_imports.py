@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
 from tree_sitter import Node
 
+from codebatch_workers.symbols.file_exports import LocalImport
 from codebatch_workers.symbols.imported_names import ImportedName, ImportsReader
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.syntax.source import SourceFile
 
-
-class LocalImport(msgspec.Struct, frozen=True):
-    """A name that an import binds. `target` is the target of the import as written, as in `imports` edges.
-
-    `local` is empty if all names of the target are imported. It is a chain for Python's `import a.b`. `member` is the
-    name that the import takes from the module `target`. It is `*` for the module itself, and empty if the target can be
-    a module or a name in a module. In JavaScript, it is a name that the module exports (`symbols/file_exports.py`), or
-    a chain of names in the same file if there is no target. `start` is the offset of the local name.
-    """
-
-    local: str
-    target: str
-    member: str
-    line: int
-    start: int = -1
-
-
-ImportBinder = Callable[[SourceFile, Node, ImportedName, str], "LocalImport | None"]
+ImportBinder = Callable[[SourceFile, Node, ImportedName, str], LocalImport | None]
 """A function that returns the name that an import binds, given the statement and the target of the import."""
 
 
@@ -39,10 +22,7 @@ def local_imports(file: SourceFile, bind: ImportBinder | None = None) -> Sequenc
     """
     rules = LanguageSymbols.of(file.language)
     if rules.exports is not None:
-        return tuple(
-            LocalImport(imported.local, imported.module, imported.member, imported.line, imported.start)
-            for imported in rules.exports(file).imports
-        )
+        return rules.exports(file).imports
     return () if rules.imports is None else tuple(_iter_imports(file, rules.imports, bind))
 
 

@@ -17,7 +17,7 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.record import Symbol
-from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, ModuleExport
+from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, LocalImport, ModuleExport
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import (
     EXTERNAL_MEANING,
@@ -33,7 +33,6 @@ from codebatch_workers.uses.entities import (
 )
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES, VALUE_TYPES
-from codebatch_workers.uses.local_imports import LocalImport
 from codebatch_workers.uses.values import Values
 
 _STEPS_MAX = 12

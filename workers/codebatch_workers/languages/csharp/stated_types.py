@@ -12,7 +12,7 @@ from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.file_symbol import FileSymbol
+from codebatch_workers.uses.file_symbol import FileSymbol, SymbolMeaning
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES
 
 _STEPS_MAX = 16
@@ -25,13 +25,6 @@ _DECLARATIONS = frozenset(
 )
 # By convention, only names of interfaces begin so. A class does not inherit members of interfaces.
 _INTERFACE_NAME = re.compile(r"I[A-Z]")
-
-
-class CSharpType(msgspec.Struct, frozen=True):
-    """A type: all its parts, and how certain it is."""
-
-    certainty: Certainty
-    parts: tuple[FileSymbol, ...]
 
 
 class CSharpMembers(msgspec.Struct, frozen=True):
@@ -52,7 +45,7 @@ class CSharpTypes:
     def __init__(self, facts_of: Callable[[str], SourceFacts | None]) -> None:
         self._facts_of = facts_of
 
-    def find_type_node(self, facts: SourceFacts, node: Node) -> CSharpType | None:
+    def find_type_node(self, facts: SourceFacts, node: Node) -> SymbolMeaning | None:
         """Return what the node of a type means. Return None if it is unknown, or not one type of the snapshot."""
         while node.type == "nullable_type" and (inner := node.child_by_field_name("type")) is not None:
             node = inner
@@ -63,7 +56,7 @@ class CSharpTypes:
 
     def find_type(
         self, facts: SourceFacts, node: Node, written: str, arity: int = 0, *, is_attribute: bool = False
-    ) -> CSharpType | None:
+    ) -> SymbolMeaning | None:
         """Return what a type as written at a node means."""
         parts = written.removeprefix("global::").split(".")
         if len(parts) == 1:
@@ -77,7 +70,7 @@ class CSharpTypes:
                 return self._find_nested(found, parts[count:])
         return None
 
-    def enclosing_types(self, facts: SourceFacts, node: Node) -> Iterator[CSharpType]:
+    def enclosing_types(self, facts: SourceFacts, node: Node) -> Iterator[SymbolMeaning]:
         """Yield the types around a node, the innermost first."""
         above = node.parent
         while above is not None:
@@ -91,14 +84,14 @@ class CSharpTypes:
 
     def _find_outermost(
         self, facts: SourceFacts, node: Node, written: str, arity: int, *, is_attribute: bool
-    ) -> CSharpType | None:
+    ) -> SymbolMeaning | None:
         names = (f"{written}Attribute", written) if is_attribute else (written,)
         if "." not in written:
             for name in names:
                 for enclosing in self.enclosing_types(facts, node):
                     nested = self._find_nested(enclosing, [name])
                     if nested is not None:
-                        return nested if nested.parts[0].symbol.type_parameters == arity else None
+                        return nested if nested.symbols[0].symbol.type_parameters == arity else None
             for name in names:
                 own = _own_types(facts, node, name, arity)
                 if own:
@@ -109,7 +102,7 @@ class CSharpTypes:
         last_names = tuple(name.rpartition(".")[2] for name in names)
         return self._follow(facts.implicit_links.get(written, ()), last_names, arity)
 
-    def _follow(self, edges: Sequence[Edge], names: Sequence[str], arity: int | None) -> CSharpType | None:
+    def _follow(self, edges: Sequence[Edge], names: Sequence[str], arity: int | None) -> SymbolMeaning | None:
         """Return the type to which links lead. They are the parts of one type, or different types."""
         certainty: Certainty = "exact"
         for name in names:
@@ -122,45 +115,45 @@ class CSharpTypes:
                     parts.extend(FileSymbol(target, symbol) for symbol in found)
             if parts:
                 is_one = len(parts) == 1 or all(part.symbol.is_partial for part in parts)
-                return CSharpType(certainty if is_one else "name", tuple(parts))
+                return SymbolMeaning(certainty if is_one else "name", tuple(parts))
         return None
 
-    def _find_nested(self, outer: CSharpType, names: Sequence[str]) -> CSharpType | None:
+    def _find_nested(self, outer: SymbolMeaning, names: Sequence[str]) -> SymbolMeaning | None:
         found = outer
         for name in names:
             nested = tuple(
                 FileSymbol(part.facts, symbol)
-                for part in found.parts
+                for part in found.symbols
                 for symbol in part.facts.symbols_named(f"{part.symbol.qualified}.{name}")
                 if symbol.symbol_type in CLASS_TYPES
             )
             if not nested or (len(nested) > 1 and not all(part.symbol.is_partial for part in nested)):
                 return None
-            found = CSharpType(found.certainty, nested)
+            found = SymbolMeaning(found.certainty, nested)
         return found
 
-    def _with_other_parts(self, facts: SourceFacts, symbol: Symbol) -> CSharpType:
+    def _with_other_parts(self, facts: SourceFacts, symbol: Symbol) -> SymbolMeaning:
         if not symbol.is_partial:
-            return CSharpType("exact", (FileSymbol(facts, symbol),))
+            return SymbolMeaning("exact", (FileSymbol(facts, symbol),))
         own = [FileSymbol(facts, part) for part in facts.symbols_named(symbol.qualified) if part.is_partial]
         linked = self._follow(facts.implicit_links.get(symbol.name, ()), (symbol.name,), symbol.type_parameters)
-        others = () if linked is None else tuple(part for part in linked.parts if part.facts is not facts)
-        return CSharpType("exact", (*own, *others))
+        others = () if linked is None else tuple(part for part in linked.symbols if part.facts is not facts)
+        return SymbolMeaning("exact", (*own, *others))
 
     # -- Members -------------------------------------------------------------------------------------------------------
 
-    def members(self, owner: CSharpType, name: str, steps: int = 0, *, with_own: bool = True) -> CSharpMembers:
+    def members(self, owner: SymbolMeaning, name: str, steps: int = 0, *, with_own: bool = True) -> CSharpMembers:
         """Return the members with a name of a type, or of its bases."""
         found = tuple(
             FileSymbol(part.facts, symbol)
-            for part in owner.parts
+            for part in owner.symbols
             for symbol in part.facts.symbols_named(f"{part.symbol.qualified}.{name}")
             if symbol.symbol_type != "constructor"
         )
-        if any(_shares_its_name(part) for part in owner.parts):
+        if any(_shares_its_name(part) for part in owner.symbols):
             return CSharpMembers(is_open=True)
         # A part in another file is known only if this file uses the name of the type.
-        is_open = len(owner.parts) == 1 and owner.parts[0].symbol.is_partial
+        is_open = len(owner.symbols) == 1 and owner.symbols[0].symbol.is_partial
         if with_own and found and not any(symbol.symbol.symbol_type in ("method", "function") for symbol in found):
             return CSharpMembers(found)
         inherited = self._inherited(owner, name, steps) if steps < _STEPS_MAX else CSharpMembers(is_open=True)
@@ -169,8 +162,8 @@ class CSharpTypes:
             return CSharpMembers(found, is_open or inherited.is_open, further)
         return CSharpMembers(inherited.found, is_open or inherited.is_open, inherited.inherited)
 
-    def _inherited(self, owner: CSharpType, name: str, steps: int) -> CSharpMembers:
-        is_interface = owner.parts[0].symbol.symbol_type == "interface"
+    def _inherited(self, owner: SymbolMeaning, name: str, steps: int) -> CSharpMembers:
+        is_interface = owner.symbols[0].symbol.symbol_type == "interface"
         found: list[FileSymbol] = []
         is_open = False
         for part, node in _base_nodes(owner):
@@ -178,7 +171,7 @@ class CSharpTypes:
             written, _ = written_type(part.facts, node)
             if base is None or base.certainty == "name":
                 is_open = is_open or is_interface or not _INTERFACE_NAME.match(written.rpartition(".")[2])
-            elif is_interface or base.parts[0].symbol.symbol_type != "interface":
+            elif is_interface or base.symbols[0].symbol.symbol_type != "interface":
                 members = self.members(base, name, steps + 1)
                 found += (*members.found, *members.inherited)
                 is_open = is_open or members.is_open or base.certainty != "exact"
@@ -217,8 +210,8 @@ def local_definition(facts: SourceFacts, node: Node, name: str) -> BoundName | N
     return None
 
 
-def _base_nodes(owner: CSharpType) -> Iterator[tuple[FileSymbol, Node]]:
-    for part in owner.parts:
+def _base_nodes(owner: SymbolMeaning) -> Iterator[tuple[FileSymbol, Node]]:
+    for part in owner.symbols:
         declaration = part.declaration
         for bases in declaration.named_children if declaration is not None else ():
             for base in bases.named_children if bases.type == "base_list" else ():

@@ -14,13 +14,12 @@ from codebatch.model.analysis.uses import UNKNOWN, Certainty, Resolved, least_ce
 from codebatch.model.record import Symbol
 from codebatch_workers.languages.csharp.stated_types import (
     CSharpMembers,
-    CSharpType,
     CSharpTypes,
     local_definition,
     written_type,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.file_symbol import FileSymbol
+from codebatch_workers.uses.file_symbol import FileSymbol, SymbolMeaning
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
 from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, ArgumentRules, LanguageRules
 
@@ -48,15 +47,8 @@ _PASSING_EXPRESSIONS = frozenset({"checked_expression", "parenthesized_expressio
 class _Value(msgspec.Struct, frozen=True):
     """The type of an expression. `is_static` is set if the expression is the type itself, and not an object."""
 
-    of_type: CSharpType
+    of_type: SymbolMeaning
     is_static: bool = False
-
-
-class _CSharpMeaning(msgspec.Struct, frozen=True):
-    """The definitions that a name can mean."""
-
-    certainty: Certainty
-    symbols: tuple[FileSymbol, ...]
 
 
 class CSharpUses(LanguageResolver):
@@ -78,7 +70,7 @@ class _CSharpUse:
     def __init__(self, types: CSharpTypes) -> None:
         self._types = types
 
-    def find(self, facts: SourceFacts, node: Node) -> _CSharpMeaning | None:
+    def find(self, facts: SourceFacts, node: Node) -> SymbolMeaning | None:
         """Return what a name means, by the place of its node."""
         name, whole = facts.text(node).lstrip("@"), node
         parent = node.parent
@@ -89,9 +81,9 @@ class _CSharpUse:
         if parent.type == "qualified_name":
             return self._find_in_qualified_name(facts, whole, parent)
         if _is_type_place(parent, whole):
-            return _as_found(self._types.find_type_node(facts, whole))
+            return self._types.find_type_node(facts, whole)
         if parent.type == "attribute" and _is_field(parent, "name", whole):
-            return _as_found(self._types.find_type(facts, node, name, is_attribute=True))
+            return self._types.find_type(facts, node, name, is_attribute=True)
         if parent.type == "invocation_expression" and _is_field(parent, "function", whole):
             return self._find_unqualified(facts, node, name, parent)
         if parent.type in _MEMBER_PLACES and _is_field(parent, "name", whole):
@@ -106,7 +98,7 @@ class _CSharpUse:
             return self._find_value(facts, node, name)
         return None
 
-    def _find_in_qualified_name(self, facts: SourceFacts, node: Node, parent: Node) -> _CSharpMeaning | None:
+    def _find_in_qualified_name(self, facts: SourceFacts, node: Node, parent: Node) -> SymbolMeaning | None:
         """Return the type that a part of `a.B.C` means. The part can be a namespace."""
         if _is_field(parent, "qualifier", node):
             written = facts.text(node)
@@ -124,33 +116,33 @@ class _CSharpUse:
         arity = written_type(facts, node)[1]
         is_attribute = above.type == "attribute"
         found = self._types.find_type(facts, parent, written, arity, is_attribute=is_attribute)
-        named = found is not None and found.parts[0].symbol.name.removesuffix("Attribute" if is_attribute else "")
+        named = found is not None and found.symbols[0].symbol.name.removesuffix("Attribute" if is_attribute else "")
         last = written.rpartition(".")[2].removesuffix("Attribute" if is_attribute else "")
-        return _as_found(found) if named == last else None
+        return found if named == last else None
 
     # -- Members -------------------------------------------------------------------------------------------------------
 
-    def _find_unqualified(self, facts: SourceFacts, node: Node, name: str, call: Node) -> _CSharpMeaning | None:
+    def _find_unqualified(self, facts: SourceFacts, node: Node, name: str, call: Node) -> SymbolMeaning | None:
         """Return what is called by a name without a receiver: a local function, or a member of an enclosing type."""
         bound = local_definition(facts, node, name)
         if bound is not None:
             symbol = facts.symbol_at(bound.start) if bound.kind == "function" else None
-            return None if symbol is None else _CSharpMeaning("exact", (FileSymbol(facts, symbol),))
+            return None if symbol is None else SymbolMeaning("exact", (FileSymbol(facts, symbol),))
         return self._find_in_enclosing(facts, node, name, call)
 
-    def _find_in_enclosing(self, facts: SourceFacts, node: Node, name: str, call: Node | None) -> _CSharpMeaning | None:
+    def _find_in_enclosing(self, facts: SourceFacts, node: Node, name: str, call: Node | None) -> SymbolMeaning | None:
         is_open = False
         for enclosing in self._types.enclosing_types(facts, node):
             members = self._types.members(enclosing, name)
             if members.found:
                 found = _choose(members, call)
-                return found and _CSharpMeaning(
+                return found and SymbolMeaning(
                     least_certain(found.certainty, "inferred" if is_open else "exact"), found.symbols
                 )
             is_open = is_open or members.is_open
         return None
 
-    def _find_member(self, facts: SourceFacts, access: Node, name: str, steps: int) -> _CSharpMeaning | None:
+    def _find_member(self, facts: SourceFacts, access: Node, name: str, steps: int) -> SymbolMeaning | None:
         """Return the member after a dot."""
         call = access.parent
         if access.type == "member_binding_expression":
@@ -174,11 +166,11 @@ class _CSharpUse:
         members = self._types.members(value.of_type, name)
         certainty: Certainty = "exact" if value.is_static or receiver.type == "this" else "inferred"
         found = _choose(members, call)
-        return found and _CSharpMeaning(
+        return found and SymbolMeaning(
             least_certain(found.certainty, least_certain(certainty, value.of_type.certainty)), found.symbols
         )
 
-    def _find_owner(self, facts: SourceFacts, node: Node, name: str) -> _CSharpMeaning | None:
+    def _find_owner(self, facts: SourceFacts, node: Node, name: str) -> SymbolMeaning | None:
         """Return the member or type that a name before a dot means."""
         if local_definition(facts, node, name) is not None:
             return None
@@ -186,11 +178,11 @@ class _CSharpUse:
         written, arity = written_type(facts, node)
         found = self._types.find_type(facts, node, written, arity)
         if member is None:
-            return _as_found(found)
+            return found
         # A property can have the name of its type. Then the name means both.
         return None if found is not None else member
 
-    def _find_value(self, facts: SourceFacts, node: Node, name: str) -> _CSharpMeaning | None:
+    def _find_value(self, facts: SourceFacts, node: Node, name: str) -> SymbolMeaning | None:
         if local_definition(facts, node, name) is not None:
             return None
         found = self._find_in_enclosing(facts, node, name, None)
@@ -198,7 +190,7 @@ class _CSharpUse:
             return None
         return found
 
-    def _find_initialized(self, facts: SourceFacts, initializer: Node, name: str) -> _CSharpMeaning | None:
+    def _find_initialized(self, facts: SourceFacts, initializer: Node, name: str) -> SymbolMeaning | None:
         """Return the member that an object initializer sets."""
         creation = initializer.parent
         type_node = None
@@ -208,7 +200,7 @@ class _CSharpUse:
         if owner is None:
             return None
         found = _choose(self._types.members(owner, name), None)
-        return found and _CSharpMeaning(least_certain(found.certainty, owner.certainty), found.symbols)
+        return found and SymbolMeaning(least_certain(found.certainty, owner.certainty), found.symbols)
 
     # -- Types of expressions ------------------------------------------------------------------------------------------
 
@@ -301,13 +293,13 @@ class _CSharpUse:
             local_definition(facts, first, name) is None and self._find_in_enclosing(facts, first, name, None) is None
         )
 
-    def _type_of_member(self, found: _CSharpMeaning, *, is_awaited: bool = False) -> _Value | None:
+    def _type_of_member(self, found: SymbolMeaning, *, is_awaited: bool = False) -> _Value | None:
         """Return the type with which a member is declared."""
         if len(found.symbols) != 1 or found.certainty == "name":
             return None
         member = found.symbols[0]
         if member.symbol.symbol_type in CLASS_TYPES:
-            return _Value(CSharpType(found.certainty, (member,)), is_static=True)
+            return _Value(SymbolMeaning(found.certainty, (member,)), is_static=True)
         declaration = member.declaration
         if declaration is not None and declaration.type == "enum_member_declaration":
             return None
@@ -320,7 +312,7 @@ class _CSharpUse:
             stated = _wrapped_type(member.facts, stated)
         value = self._object_of(member.facts, stated)
         return value and _Value(
-            CSharpType(least_certain(found.certainty, value.of_type.certainty), value.of_type.parts)
+            SymbolMeaning(least_certain(found.certainty, value.of_type.certainty), value.of_type.symbols)
         )
 
 
@@ -332,22 +324,22 @@ def _wrapped_type(facts: SourceFacts, node: Node) -> Node | None:
     return arguments[0] if len(arguments) == 1 else None
 
 
-def _choose(members: CSharpMembers, call: Node | None) -> _CSharpMeaning | None:
+def _choose(members: CSharpMembers, call: Node | None) -> SymbolMeaning | None:
     """Return the members that a use can mean. For a call, the number of arguments chooses overloads."""
     if not members.found:
         return None
     certainty: Certainty = "inferred" if members.is_open else "exact"
     if any(member.symbol.symbol_type not in FUNCTION_TYPES for member in members.found):
-        return _CSharpMeaning(certainty, members.found)
+        return SymbolMeaning(certainty, members.found)
     count = None if call is None else _argument_count(call)
     fitting = [member for member in members.found if count is None or _accepts(member.symbol, count)]
     others = [member for member in members.inherited if count is None or _accepts(member.symbol, count)]
     if len(fitting) == 1 and (not others or _overrides(fitting[0])):
-        return _CSharpMeaning(certainty, (fitting[0],))
+        return SymbolMeaning(certainty, (fitting[0],))
     candidates = (*fitting, *others)
     if len(candidates) == 1:
-        return _CSharpMeaning("inferred", candidates)
-    return _CSharpMeaning("name", candidates or members.found)
+        return SymbolMeaning("inferred", candidates)
+    return SymbolMeaning("name", candidates or members.found)
 
 
 def _argument_count(call: Node) -> int | None:
@@ -383,10 +375,6 @@ def _is_type_place(parent: Node, node: Node) -> bool:
 
 def _is_field(parent: Node, field: str, node: Node) -> bool:
     return parent.child_by_field_name(field) == node
-
-
-def _as_found(found: CSharpType | None) -> _CSharpMeaning | None:
-    return None if found is None else _CSharpMeaning(found.certainty, found.parts)
 
 
 _RULES = LanguageRules(is_sequential=True, arguments=ArgumentRules(are_checked=True, inherits_defaults=True))

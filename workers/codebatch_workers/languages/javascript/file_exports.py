@@ -15,8 +15,8 @@ from codebatch_workers.symbols.file_exports import (
     DEFAULT_NAME,
     WHOLE_MODULE,
     FileExports,
+    LocalImport,
     ModuleExport,
-    ModuleImport,
 )
 from codebatch_workers.symbols.imported_names import literal_text, node_text
 from codebatch_workers.syntax.source import SourceFile
@@ -49,7 +49,7 @@ def _read_exports(file: SourceFile) -> FileExports:
 # -- Imports -----------------------------------------------------------------------------------------------------------
 
 
-def _iter_imports(file: SourceFile) -> Iterator[ModuleImport]:
+def _iter_imports(file: SourceFile) -> Iterator[LocalImport]:
     utf8 = file.utf8
     for statement in file.captures.get("import", ()):
         if statement.type == "import_alias":
@@ -67,7 +67,7 @@ def _iter_imports(file: SourceFile) -> Iterator[ModuleImport]:
                 yield from _iter_clause(file, clause, literal_text(source, utf8))
 
 
-def _iter_clause(file: SourceFile, clause: Node, module: str) -> Iterator[ModuleImport]:
+def _iter_clause(file: SourceFile, clause: Node, module: str) -> Iterator[LocalImport]:
     for part in clause.named_children:
         if part.type == "identifier":
             yield _bound_name(file, part, module, DEFAULT_NAME)
@@ -81,7 +81,7 @@ def _iter_clause(file: SourceFile, clause: Node, module: str) -> Iterator[Module
                     yield _bound_name(file, local, module, _module_member(name, file.utf8))
 
 
-def _iter_calls(file: SourceFile) -> Iterator[ModuleImport]:
+def _iter_calls(file: SourceFile) -> Iterator[LocalImport]:
     """Yield the names that `const x = require("m")` and `const { a: b } = await import("m")` bind."""
     for literal in file.captures.get("importer", ()):
         call = None if literal.parent is None else literal.parent.parent
@@ -102,7 +102,7 @@ def _iter_calls(file: SourceFile) -> Iterator[ModuleImport]:
             yield from _iter_destructured(file, name, module)
 
 
-def _iter_destructured(file: SourceFile, pattern: Node, module: str) -> Iterator[ModuleImport]:
+def _iter_destructured(file: SourceFile, pattern: Node, module: str) -> Iterator[LocalImport]:
     for part in pattern.named_children:
         if part.type == "shorthand_property_identifier_pattern":
             yield _bound_name(file, part, module, node_text(part, file.utf8))
@@ -141,9 +141,9 @@ def _required_module(call: Node, utf8: bytes) -> str:
     return literal_text(literal, utf8) if literal is not None and literal.type == "string" else ""
 
 
-def _bound_name(file: SourceFile, local: Node, module: str, member: str) -> ModuleImport:
+def _bound_name(file: SourceFile, local: Node, module: str, member: str) -> LocalImport:
     start = local.start_byte
-    return ModuleImport(node_text(local, file.utf8), module, member, file.line(start), start)
+    return LocalImport(node_text(local, file.utf8), module, member, file.line(start), start)
 
 
 def _module_member(name: Node, utf8: bytes) -> str:

@@ -14,6 +14,7 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain, resolve_to
 from codebatch.model.record import Edge, Symbol
+from codebatch_workers.symbols.file_exports import LocalImport
 from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.local_names import constructed_class, type_text
 from codebatch_workers.syntax.source import SourceFile
@@ -21,7 +22,6 @@ from codebatch_workers.uses.chain_types import ChainType
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
-from codebatch_workers.uses.local_imports import LocalImport
 
 _STEPS_MAX = 12
 _FactsOf = Callable[[str], SourceFacts | None]

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
 from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain, resolve_to
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.php.classes import bases_of, class_around, traits_of
 from codebatch_workers.languages.php.names import imported_names
+from codebatch_workers.symbols.file_exports import LocalImport
 from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.file_facts import SourceFacts
-from codebatch_workers.uses.file_symbol import FileSymbol
+from codebatch_workers.uses.file_symbol import FileSymbol, SymbolMeaning
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, LanguageRules
-from codebatch_workers.uses.local_imports import LocalImport
 
 _STEPS_MAX = 24
 _FUNCTIONS = frozenset({"function"})
@@ -42,13 +41,6 @@ _MEMBER_ACCESSES = frozenset({"member_access_expression", "nullsafe_member_acces
 _FactsOf = Callable[[str], SourceFacts | None]
 
 
-class _PhpFound(msgspec.Struct, frozen=True):
-    """The definitions that a name can mean. If there are none, they are outside the snapshot."""
-
-    certainty: Certainty
-    definitions: tuple[FileSymbol, ...] = ()
-
-
 class PhpUses(LanguageResolver):
     """The resolution of uses in PHP."""
 
@@ -63,7 +55,7 @@ class PhpUses(LanguageResolver):
             return UNKNOWN
         if found.certainty == "external":
             return EXTERNAL
-        return resolve_to(found.certainty, (symbol.definition for symbol in found.definitions))
+        return resolve_to(found.certainty, (symbol.definition for symbol in found.symbols))
 
 
 class _PhpUse:
@@ -73,7 +65,7 @@ class _PhpUse:
         self._facts = facts
         self._facts_of = facts_of
 
-    def find(self, node: Node) -> _PhpFound | None:
+    def find(self, node: Node) -> SymbolMeaning | None:
         """Return what a name means, by the place of its node."""
         parent = node.parent
         if parent is None:
@@ -106,23 +98,23 @@ class _PhpUse:
 
     # -- Classes and functions -----------------------------------------------------------------------------------------
 
-    def _find_class(self, facts: SourceFacts, written: str, node: Node) -> _PhpFound | None:
+    def _find_class(self, facts: SourceFacts, written: str, node: Node) -> SymbolMeaning | None:
         lower = written.lower()
         if lower in ("self", "static"):
             own = class_around(facts, node)
             # In a trait, `self` is the class that uses the trait.
             is_certain = lower == "self" and own is not None and own.symbol.symbol_type != "trait"
-            return None if own is None else _PhpFound("exact" if is_certain else "inferred", (own,))
+            return None if own is None else SymbolMeaning("exact" if is_certain else "inferred", (own,))
         if lower == "parent":
             own = class_around(facts, node)
             bases = [] if own is None else list(bases_of(own))
             return self._find_class(facts, bases[0], node) if len(bases) == 1 else None
         return self._find_defined(facts, written, CLASS_TYPES)
 
-    def _find_function(self, written: str) -> _PhpFound | None:
+    def _find_function(self, written: str) -> SymbolMeaning | None:
         return self._find_defined(self._facts, written, _FUNCTIONS)
 
-    def _find_defined(self, facts: SourceFacts, written: str, kinds: frozenset[str]) -> _PhpFound | None:
+    def _find_defined(self, facts: SourceFacts, written: str, kinds: frozenset[str]) -> SymbolMeaning | None:
         """Return the classes or functions that a name as written means in a file."""
         if "\\" not in written:
             imported = _import_of(facts, written, is_function=kinds is _FUNCTIONS)
@@ -131,26 +123,26 @@ class _PhpUse:
             namespaces = [symbol for named in facts.symbols.values() for symbol in named if _is_namespace(symbol)]
             own = [] if len(namespaces) > 1 else _outermost(facts, written, kinds)
             if own:
-                return _PhpFound("exact" if len(own) == 1 else "name", tuple(own))
+                return SymbolMeaning("exact" if len(own) == 1 else "name", tuple(own))
         return self._follow(facts.implicit_links.get(written, ()), written, kinds)
 
-    def _follow(self, edges: Sequence[Edge], written: str, kinds: frozenset[str]) -> _PhpFound | None:
+    def _follow(self, edges: Sequence[Edge], written: str, kinds: frozenset[str]) -> SymbolMeaning | None:
         """Return the definitions to which links of a name lead."""
         name, found = written.rpartition("\\")[2], list[FileSymbol]()
         certainty: Certainty = "exact"
         for edge in edges:
             if edge.resolution == "external":
-                return _PhpFound("external")
+                return SymbolMeaning("external")
             target = self._facts_of(edge.target)
             defined = [] if target is None else _outermost(target, name, kinds)
             found.extend(defined)
             if defined:
                 certainty = least_certain(certainty, LINK_CERTAINTY[edge.resolution])
-        return _PhpFound(certainty, tuple(found)) if found else None
+        return SymbolMeaning(certainty, tuple(found)) if found else None
 
     # -- Members -------------------------------------------------------------------------------------------------------
 
-    def _find_static_member(self, access: Node, name: str, kinds: frozenset[str]) -> _PhpFound | None:
+    def _find_static_member(self, access: Node, name: str, kinds: frozenset[str]) -> SymbolMeaning | None:
         """Return the member after `::`."""
         scope = access.child_by_field_name("scope") or access.named_children[0]
         if scope.type not in _NAME_NODES and scope.type != "relative_scope":
@@ -159,23 +151,25 @@ class _PhpUse:
             owner = self._find_class(self._facts, _text(self._facts, scope), scope)
         return self._find_member(owner, name, kinds, 0)
 
-    def _find_object_member(self, access: Node, name: str, kinds: frozenset[str]) -> _PhpFound | None:
+    def _find_object_member(self, access: Node, name: str, kinds: frozenset[str]) -> SymbolMeaning | None:
         """Return the member after `->`."""
         owner = access.child_by_field_name("object")
         found = None if owner is None else self._type_of(self._facts, owner, 0)
         return self._find_member(found, name, kinds, 0)
 
-    def _find_member(self, owner: _PhpFound | None, name: str, kinds: frozenset[str], steps: int) -> _PhpFound | None:
+    def _find_member(
+        self, owner: SymbolMeaning | None, name: str, kinds: frozenset[str], steps: int
+    ) -> SymbolMeaning | None:
         if owner is None or owner.certainty == "external":
             return owner
-        if len(owner.definitions) != 1 or owner.certainty == "name":
+        if len(owner.symbols) != 1 or owner.certainty == "name":
             return None
-        found, _ = self._find_in_class(owner.definitions[0], name, kinds, steps)
-        return found and _PhpFound(least_certain(found.certainty, owner.certainty), found.definitions)
+        found, _ = self._find_in_class(owner.symbols[0], name, kinds, steps)
+        return found and SymbolMeaning(least_certain(found.certainty, owner.certainty), found.symbols)
 
     def _find_in_class(
         self, owner: FileSymbol, name: str, kinds: frozenset[str], steps: int
-    ) -> tuple[_PhpFound | None, bool]:
+    ) -> tuple[SymbolMeaning | None, bool]:
         """Return the member of a class, of its traits or its bases, and whether an unknown class could have it."""
         qualified = f"{owner.symbol.qualified}.{name}"
         named = (
@@ -183,32 +177,32 @@ class _PhpUse:
         )
         own = [symbol for symbol in named if symbol.symbol_type in kinds]
         if own:
-            return _PhpFound("exact", tuple(FileSymbol(owner.facts, symbol) for symbol in own)), False
+            return SymbolMeaning("exact", tuple(FileSymbol(owner.facts, symbol) for symbol in own)), False
         traits, is_open = traits_of(owner)
         for written in (*traits, *bases_of(owner)) if steps < _STEPS_MAX else ():
             base = self._find_defined(owner.facts, written, CLASS_TYPES)
-            if base is None or base.certainty in ("name", "external") or len(base.definitions) != 1:
+            if base is None or base.certainty in ("name", "external") or len(base.symbols) != 1:
                 is_open = True
                 continue
-            found, is_base_open = self._find_in_class(base.definitions[0], name, kinds, steps + 1)
+            found, is_base_open = self._find_in_class(base.symbols[0], name, kinds, steps + 1)
             if found is not None:
                 certainty = least_certain(found.certainty, base.certainty)
-                return _PhpFound(
-                    least_certain(certainty, "inferred" if is_open else "exact"), found.definitions
+                return SymbolMeaning(
+                    least_certain(certainty, "inferred" if is_open else "exact"), found.symbols
                 ), is_open
             is_open = is_open or is_base_open
         return None, is_open
 
     # -- Types of expressions ------------------------------------------------------------------------------------------
 
-    def _type_of(self, facts: SourceFacts, node: Node, steps: int) -> _PhpFound | None:
+    def _type_of(self, facts: SourceFacts, node: Node, steps: int) -> SymbolMeaning | None:
         """Return the class of the value of an expression, if the code states it."""
         found = self._stated_type(facts, node, steps) if steps < _STEPS_MAX else None
         if found is None or found.certainty == "external":
             return found
-        return _PhpFound(least_certain(found.certainty, "inferred"), found.definitions)
+        return SymbolMeaning(least_certain(found.certainty, "inferred"), found.symbols)
 
-    def _stated_type(self, facts: SourceFacts, node: Node, steps: int) -> _PhpFound | None:
+    def _stated_type(self, facts: SourceFacts, node: Node, steps: int) -> SymbolMeaning | None:
         kind = node.type
         if kind == "variable_name":
             if _text(facts, node) == "$this":
@@ -232,16 +226,18 @@ class _PhpUse:
                 return self._member_type(facts, node, self._find_class(facts, _text(facts, scope), scope), steps)
         return None
 
-    def _member_type(self, facts: SourceFacts, access: Node, owner: _PhpFound | None, steps: int) -> _PhpFound | None:
+    def _member_type(
+        self, facts: SourceFacts, access: Node, owner: SymbolMeaning | None, steps: int
+    ) -> SymbolMeaning | None:
         """Return the type that a property or the result of a method is declared with."""
         name = access.child_by_field_name("name")
         if name is None or name.type not in ("name", "variable_name"):
             return None
         kinds = _METHODS if access.type.endswith("call_expression") else _PROPERTIES
         member = self._find_member(owner, _text(facts, name).lstrip("$"), kinds, steps + 1)
-        if member is None or len(member.definitions) != 1:
+        if member is None or len(member.symbols) != 1:
             return None
-        definition = member.definitions[0]
+        definition = member.symbols[0]
         declaration = definition.declaration
         while declaration is not None and declaration.type in ("variable_name", "property_element"):
             declaration = declaration.parent
@@ -252,9 +248,9 @@ class _PhpUse:
         if written.lower() == "static":
             return owner
         found = self._find_class(definition.facts, written, stated)
-        return found and _PhpFound(least_certain(found.certainty, member.certainty), found.definitions)
+        return found and SymbolMeaning(least_certain(found.certainty, member.certainty), found.symbols)
 
-    def _local_type(self, facts: SourceFacts, node: Node, steps: int) -> _PhpFound | None:
+    def _local_type(self, facts: SourceFacts, node: Node, steps: int) -> SymbolMeaning | None:
         """Return the class of a local variable, if all its definitions in the function state the same class."""
         bindings = find_bindings(facts.file)
         bound = None if bindings is None else bindings.find_definitions(node.start_byte, _text(facts, node).encode())
@@ -262,13 +258,13 @@ class _PhpUse:
             return None
         return self._common_type(facts, bound[1], steps)
 
-    def _common_type(self, facts: SourceFacts, definitions: Sequence[BoundName], steps: int) -> _PhpFound | None:
+    def _common_type(self, facts: SourceFacts, definitions: Sequence[BoundName], steps: int) -> SymbolMeaning | None:
         """Return the class that all definitions of a variable state, or None if they state no or several classes."""
         types = [self._bound_type(facts, definition, steps) for definition in definitions]
-        classes = {tuple(one.place for one in found.definitions) for found in types if found is not None}
+        classes = {tuple(one.place for one in found.symbols) for found in types if found is not None}
         return types[0] if None not in types and len(classes) == 1 else None
 
-    def _bound_type(self, facts: SourceFacts, bound: BoundName, steps: int) -> _PhpFound | None:
+    def _bound_type(self, facts: SourceFacts, bound: BoundName, steps: int) -> SymbolMeaning | None:
         parent = bound.node.parent
         if parent is None:
             return None
