@@ -1,4 +1,4 @@
-"""The type of one imported name, and the texts of nodes."""
+"""The types of imported names, and the texts of nodes."""
 
 from __future__ import annotations
 
@@ -27,6 +27,22 @@ class ImportedName(msgspec.Struct, frozen=True, gc=False):
     bound: Node | None
     is_module: bool = False
     module_file: str = ""
+
+
+class LocalImport(msgspec.Struct, frozen=True):
+    """A name that an import binds. `target` is the target of the import as written, as in `imports` edges.
+
+    `local` is empty if all names of the target are imported. It is a chain for Python's `import a.b`. `member` is the
+    name that the import takes from the module `target`. It is `*` for the module itself, and empty if the target can be
+    a module or a name in a module. In JavaScript, it is a name that the module exports (`file_exports.py`), or
+    a chain of names in the same file if there is no target. `start` is the offset of the local name.
+    """
+
+    local: str
+    target: str
+    member: str
+    line: int
+    start: int = -1
 
 
 ImportsReader = Callable[["Node", bytes], list[ImportedName]]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty, Definition
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.symbols.file_exports import LocalImport, ModuleExport
+from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.symbols.file_outline import FileOutline
+from codebatch_workers.symbols.imported_names import LocalImport
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.local_names import LocalNames
 from codebatch_workers.symbols.outline import file_outline
@@ -105,7 +107,7 @@ class SourceFacts:
 
     @cached_property
     def _symbols_by_place(self) -> dict[tuple[int, int], Symbol]:
-        return {(symbol.line, symbol.column): symbol for named in self.symbols.values() for symbol in named}
+        return {(symbol.line, symbol.column): symbol for symbol in self.all_symbols}
 
     def bound_names(self, name: str, offset: int | None) -> Sequence[BoundName]:
         """Return the definitions of a name that is used at an offset, or at the outermost level of the file."""
@@ -184,6 +186,11 @@ class SourceFacts:
     def imports_of(self, local: str) -> Iterable[LocalImport]:
         """Return the imports that bind a local name."""
         return [imported for imported in self.imports if imported.local == local]
+
+    @property
+    def all_symbols(self) -> Iterator[Symbol]:
+        """All definitions of the file."""
+        return chain.from_iterable(self.symbols.values())
 
     def symbols_named(self, qualified: str) -> Sequence[Symbol]:
         """Return the definitions with a qualified name. Raises TooManyLookups."""

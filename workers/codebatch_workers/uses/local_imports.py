@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tree_sitter import Node
 
-from codebatch_workers.symbols.file_exports import LocalImport
-from codebatch_workers.symbols.imported_names import ImportedName, ImportsReader
+from codebatch_workers.symbols.imported_names import ImportedName, ImportsReader, LocalImport
 from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.syntax.source import SourceFile
 

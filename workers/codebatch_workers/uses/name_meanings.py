@@ -17,7 +17,8 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.record import Symbol
-from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, LocalImport, ModuleExport
+from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, ModuleExport
+from codebatch_workers.symbols.imported_names import LocalImport
 from codebatch_workers.uses.chains import NameChain, name_components
 from codebatch_workers.uses.entities import (
     EXTERNAL_MEANING,

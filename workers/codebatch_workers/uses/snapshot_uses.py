@@ -40,12 +40,7 @@ def _resolve(
 ) -> Resolved:
     line, column = facts.file.position(span[0])
     if role == "definition":
-        symbols = [
-            symbol
-            for same_name in facts.symbols.values()
-            for symbol in same_name
-            if (symbol.line, symbol.column) == (line, column)
-        ]
+        symbols = [symbol for symbol in facts.all_symbols if (symbol.line, symbol.column) == (line, column)]
         return Resolved("exact", tuple(map(facts.definition, symbols))) if symbols else UNKNOWN
     separator = facts.rules.namespace_separator
     if separator and facts.file.utf8.startswith(separator, span[1]):

@@ -223,7 +223,7 @@ def _base_nodes(owner: SymbolMeaning) -> Iterator[tuple[FileSymbol, Node]]:
 def _own_types(facts: SourceFacts, node: Node, name: str, arity: int) -> list[Symbol]:
     """Return the types of the file outside other types that a name at a node means."""
     types = _types_named(facts, name, arity)
-    namespaces = [symbol for named in facts.symbols.values() for symbol in named if _is_namespace(symbol)]
+    namespaces = [symbol for symbol in facts.all_symbols if _is_namespace(symbol)]
     if len(namespaces) < 2 or not types:
         return types
     around = _namespace_around(facts, node)
@@ -243,8 +243,7 @@ def _types_named(facts: SourceFacts, name: str, arity: int | None) -> list[Symbo
     """Return the types of a file outside other types that have a name and a number of type parameters."""
     return [
         symbol
-        for named in facts.symbols.values()
-        for symbol in named
+        for symbol in facts.all_symbols
         if symbol.name == name
         and symbol.symbol_type in CLASS_TYPES
         and (arity is None or symbol.type_parameters == arity)

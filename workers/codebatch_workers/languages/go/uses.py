@@ -13,8 +13,7 @@ from tree_sitter import Node
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved, least_certain, resolve_to
 from codebatch_workers.languages.go.chains import go_chain
 from codebatch_workers.languages.go.types import go_type, result_type, split_result
-from codebatch_workers.symbols.file_exports import LocalImport
-from codebatch_workers.symbols.imported_names import ImportedName
+from codebatch_workers.symbols.imported_names import ImportedName, LocalImport
 from codebatch_workers.symbols.local_names import UNKNOWN_TYPE
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, name_components

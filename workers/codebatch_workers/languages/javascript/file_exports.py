@@ -10,15 +10,8 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from codebatch_workers.languages.javascript.declared_names import bound_names
-from codebatch_workers.symbols.file_exports import (
-    ALL_NAMES,
-    DEFAULT_NAME,
-    WHOLE_MODULE,
-    FileExports,
-    LocalImport,
-    ModuleExport,
-)
-from codebatch_workers.symbols.imported_names import literal_text, node_text
+from codebatch_workers.symbols.file_exports import ALL_NAMES, DEFAULT_NAME, WHOLE_MODULE, FileExports, ModuleExport
+from codebatch_workers.symbols.imported_names import LocalImport, literal_text, node_text
 from codebatch_workers.syntax.source import SourceFile
 
 _EXPRESSIONS_AROUND_MAX = 4

@@ -11,9 +11,9 @@ from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.syntax.names import strip_generics
 from codebatch_workers.uses.file_facts import SourceFacts
+from codebatch_workers.uses.language_rules import LINK_CERTAINTY
 
 _BASES_MAX = 100
-_LINK_CERTAINTY: dict[object, Certainty] = {"exact": "exact", "file": "inferred", "name": "name"}
 _TYPE_SYMBOLS = frozenset({"class", "enum", "interface"})
 _CLASS_BODIES = frozenset({"annotation_type_body", "class_body", "enum_body", "interface_body"})
 _ENUM_METHODS = frozenset(
@@ -113,13 +113,8 @@ class JavaTypes:
                 return _doubted(nested, doubt)
             if nested is not None:
                 doubt = "inferred"
-        in_method = [
-            symbol
-            for symbols in facts.symbols.values()
-            for symbol in symbols
-            if symbol.name == name and symbol.symbol_type in _TYPE_SYMBOLS and self._is_local(facts, symbol)
-        ]
-        if in_method:
+        types = (one for one in facts.all_symbols if one.name == name and one.symbol_type in _TYPE_SYMBOLS)
+        if any(self._is_local(facts, symbol) for symbol in types):
             # A class in a method. The method can be another one.
             return None
         found = self._find_in_file(facts, name)
@@ -161,31 +156,21 @@ class JavaTypes:
             types = [symbol for symbol in target.symbols_named(name) if symbol.symbol_type in _TYPE_SYMBOLS]
             if not types and not edge.implicit:
                 # A nested type, which the import names with its outer types.
-                suffixes = _suffixes(edge.imported)
-                types = [
-                    symbol
-                    for suffix in suffixes
-                    for symbol in target.symbols_named(suffix)
-                    if symbol.symbol_type in _TYPE_SYMBOLS
-                ][:1]
-            found.extend(JavaType(target, symbol, _LINK_CERTAINTY[edge.resolution]) for symbol in types)
+                types = _suffix_types(target, edge.imported)[:1]
+            found.extend(JavaType(target, symbol, LINK_CERTAINTY[edge.resolution]) for symbol in types)
         distinct = {(one.facts.path, one.symbol.qualified if one.symbol else ""): one for one in found}
         return next(iter(distinct.values())) if len(distinct) == 1 else None
 
     def linked_owner(self, facts: SourceFacts, edges: Sequence[Edge], target: str) -> TypeResult:
         """Return the type `a.B` for a static import of `a.B.member`."""
-        qualified = target.rpartition(".")[0]
         certain = [edge for edge in edges if edge.resolution != "external"]
         if not certain:
             return EXTERNAL_TYPE if edges else None
         found = self._facts_of(certain[0].target) if len(certain) == 1 else None
         if found is None or found.language != "java":
             return None
-        for suffix in _suffixes(qualified):
-            for symbol in found.symbols_named(suffix):
-                if symbol.symbol_type in _TYPE_SYMBOLS:
-                    return JavaType(found, symbol, _LINK_CERTAINTY[certain[0].resolution])
-        return None
+        types = _suffix_types(found, target.rpartition(".")[0])
+        return JavaType(found, types[0], LINK_CERTAINTY[certain[0].resolution]) if types else None
 
     # -- Enclosing types, bases, members -------------------------------------------------------------------------------
 
@@ -269,7 +254,7 @@ def _doubted(found: JavaType, doubt: Certainty) -> JavaType:
 def _own_symbols(owner: JavaType, name: str) -> Sequence[Symbol]:
     """Return the definitions with a name in the body of a type."""
     named = (
-        [symbol for symbols in owner.facts.symbols.values() for symbol in symbols if symbol.name == name]
+        [symbol for symbol in owner.facts.all_symbols if symbol.name == name]
         if owner.symbol is None
         else owner.facts.symbols_named(f"{owner.symbol.qualified}.{name}")
     )
@@ -327,18 +312,10 @@ def node_text(facts: SourceFacts, node: Node) -> str:
     return b"".join(facts.file.utf8[node.start_byte : node.end_byte].split()).decode("utf-8", "replace")
 
 
-def _suffixes(qualified: str) -> list[str]:
-    parts = qualified.split(".")
-    return [".".join(parts[first:]) for first in range(len(parts))]
+def _suffix_types(facts: SourceFacts, qualified: str) -> list[Symbol]:
+    """Return the types that the longest possible end of a qualified name names."""
+    return [symbol for symbol in facts.suffix_symbols(qualified.split(".")) if symbol.symbol_type in _TYPE_SYMBOLS]
 
 
 def _package(facts: SourceFacts) -> str:
-    return next(
-        (
-            symbol.qualified
-            for symbols in facts.symbols.values()
-            for symbol in symbols
-            if symbol.symbol_type == "module"
-        ),
-        "",
-    )
+    return next((symbol.qualified for symbol in facts.all_symbols if symbol.symbol_type == "module"), "")

@@ -14,8 +14,7 @@ from tree_sitter import Node
 
 from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved, least_certain, resolve_to
 from codebatch.model.record import Edge, Symbol
-from codebatch_workers.symbols.file_exports import LocalImport
-from codebatch_workers.symbols.imported_names import ImportedName
+from codebatch_workers.symbols.imported_names import ImportedName, LocalImport
 from codebatch_workers.symbols.local_names import constructed_class, type_text
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chain_types import ChainType

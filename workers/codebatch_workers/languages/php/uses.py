@@ -15,8 +15,7 @@ from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Certainty, Resolved
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.languages.php.classes import bases_of, class_around, traits_of
 from codebatch_workers.languages.php.names import imported_names
-from codebatch_workers.symbols.file_exports import LocalImport
-from codebatch_workers.symbols.imported_names import ImportedName
+from codebatch_workers.symbols.imported_names import ImportedName, LocalImport
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -120,7 +119,7 @@ class _PhpUse:
             imported = _import_of(facts, written, is_function=kinds is _FUNCTIONS)
             if imported is not None:
                 return self._follow(facts.links_of(imported), imported.target, kinds)
-            namespaces = [symbol for named in facts.symbols.values() for symbol in named if _is_namespace(symbol)]
+            namespaces = [symbol for symbol in facts.all_symbols if symbol.symbol_type == "namespace"]
             own = [] if len(namespaces) > 1 else _outermost(facts, written, kinds)
             if own:
                 return SymbolMeaning("exact" if len(own) == 1 else "name", tuple(own))
@@ -309,10 +308,6 @@ def _is_field(parent: Node, field: str, node: Node) -> bool:
     return parent.child_by_field_name(field) == node
 
 
-def _is_namespace(symbol: Symbol) -> bool:
-    return symbol.symbol_type == "namespace"
-
-
 def _import_of(facts: SourceFacts, name: str, *, is_function: bool) -> LocalImport | None:
     """Return the import that binds a class or a function to a name, which is compared without case."""
     wanted = ("function" if is_function else "", name.lower().encode())
@@ -329,18 +324,14 @@ def _outermost(facts: SourceFacts, name: str, kinds: frozenset[str]) -> list[Fil
     """Return the classes or functions of a file that have a name, which is compared without case."""
     return [
         FileSymbol(facts, symbol)
-        for qualified, symbols in facts.symbols.items()
-        if qualified.lower() == name.lower()
-        for symbol in symbols
-        if symbol.symbol_type in kinds and not symbol.scope
+        for symbol in facts.all_symbols
+        if symbol.qualified.lower() == name.lower() and symbol.symbol_type in kinds and not symbol.scope
     ]
 
 
 def _methods_named(facts: SourceFacts, qualified: str) -> Iterator[Symbol]:
-    """Yield the members of a file that have a qualified name, which is compared without case."""
-    for known, symbols in facts.symbols.items():
-        if known.lower() == qualified.lower():
-            yield from symbols
+    """Return the members of a file that have a qualified name, which is compared without case."""
+    return (symbol for symbol in facts.all_symbols if symbol.qualified.lower() == qualified.lower())
 
 
 def _text(facts: SourceFacts, node: Node) -> str:

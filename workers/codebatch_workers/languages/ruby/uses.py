@@ -89,9 +89,8 @@ def _named(facts: SourceFacts, full: str) -> list[Symbol]:
     last = full.rpartition("::")[2]
     return [
         symbol
-        for qualified, symbols in facts.symbols.items()
-        if qualified.endswith(last) and constant_name(qualified) == full
-        for symbol in symbols
+        for symbol in facts.all_symbols
+        if symbol.qualified.endswith(last) and constant_name(symbol.qualified) == full
         if symbol.symbol_type not in _METHOD_TYPES
     ]
 
@@ -100,9 +99,8 @@ def _methods(places: list[_Place], name: str, *, is_singleton: bool) -> list[Def
     return [
         facts.definition(symbol)
         for facts, full in places
-        for qualified, symbols in facts.symbols.items()
-        if qualified.endswith(f".{name}") and constant_name(qualified.rpartition(".")[0]) == full
-        for symbol in symbols
+        for symbol in facts.all_symbols
+        if symbol.qualified.endswith(f".{name}") and constant_name(symbol.qualified.rpartition(".")[0]) == full
         if symbol.symbol_type in _METHOD_TYPES and _is_singleton(facts, symbol) == is_singleton
     ]
 
