@@ -7,6 +7,7 @@ import re
 from tree_sitter import Node
 
 from codebatch_workers.duplicates.language_duplicates import LanguageDuplicates
+from codebatch_workers.syntax.nodes import innermost
 from codebatch_workers.syntax.source import SourceFile
 
 # Codes of ISO 639-1, and those of ISO 639-2 and 639-3 that projects translate into.
@@ -52,7 +53,4 @@ def inline_tests(file: SourceFile) -> list[Node]:
 def enclosing_node(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
     """Return the innermost node of type `node_type` that contains a match, or None."""
     assert file.tree is not None
-    node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
-    while node is not None and node.type != node_type:
-        node = node.parent
-    return node
+    return innermost(file.tree.root_node.descendant_for_byte_range(match.start(), match.end()), (node_type,))

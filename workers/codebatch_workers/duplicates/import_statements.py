@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from tree_sitter import Node
 
 from codebatch_workers.duplicates.language_duplicates import LanguageDuplicates, Span
+from codebatch_workers.syntax.nodes import ancestors
 from codebatch_workers.syntax.source import SourceFile
 
 _NODE_WITH_FUNCTION = re.compile(r"function|method|closure|lambda|constructor|initializer")
@@ -84,9 +85,4 @@ def _enclosing_statement(node: Node) -> Node:
 
 
 def _is_in_function(statement: Node) -> bool:
-    above = statement.parent
-    while above is not None:
-        if _NODE_WITH_FUNCTION.search(above.type):
-            return True
-        above = above.parent
-    return False
+    return any(_NODE_WITH_FUNCTION.search(above.type) for above in ancestors(statement))

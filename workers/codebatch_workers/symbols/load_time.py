@@ -7,6 +7,7 @@ from collections.abc import Collection
 from tree_sitter import Node
 
 from codebatch_workers.symbols.language_symbols import LoadTime
+from codebatch_workers.syntax.nodes import ancestors
 
 
 def is_deferred_import(node: Node, rules: LoadTime, utf8: bytes) -> bool:
@@ -22,9 +23,4 @@ def is_type_only_import(node: Node, rules: LoadTime, path: bytes, utf8: bytes) -
 
 def is_within(node: Node, node_types: Collection[str]) -> bool:
     """Return whether a node is in a node of one of some types."""
-    above = node.parent if node_types else None
-    while above is not None:
-        if above.type in node_types:
-            return True
-        above = above.parent
-    return False
+    return bool(node_types) and any(above.type in node_types for above in ancestors(node))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import msgspec
 from tree_sitter import Node
 
+from codebatch_workers.symbols.imported_names import node_text
+
 _NAMES_MAX = 8
 _BYTES_BEFORE_MAX = 400
 _NAME_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte in b"_$")
@@ -80,7 +82,7 @@ def node_chain(name: Node, utf8: bytes) -> NameChain:
 
     Python's call `super()` is the name `super`.
     """
-    names = [_text(name, utf8)]
+    names = [node_text(name, utf8)]
     node, is_open = name, False
     while len(names) < _NAMES_MAX:
         fields = _MEMBER_NODES.get(node.parent.type) if node.parent is not None else None
@@ -99,13 +101,9 @@ def node_chain(name: Node, utf8: bytes) -> NameChain:
         if owner is None:
             is_open = True
             break
-        names.append(_text(owner, utf8))
+        names.append(node_text(owner, utf8))
         node = owner
     return NameChain(tuple(reversed(names)), node.start_byte, is_open, False)
-
-
-def _text(node: Node, utf8: bytes) -> str:
-    return utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def _ends_expression(text: bytes) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch_workers.syntax.bindings import BoundName
+from codebatch_workers.syntax.nodes import innermost
 
 _PARAMETERS = frozenset({"required_parameter", "optional_parameter"})
 _FUNCTIONS = frozenset(
@@ -156,9 +157,7 @@ def nearest_definition(definitions: list[BoundName], offset: int) -> BoundName |
     nearest = max(before, key=lambda definition: definition.start, default=None)
     if nearest is None:
         return None
-    block: Node | None = nearest.node
-    while block is not None and block.type not in _BLOCKS:
-        block = block.parent
+    block = innermost(nearest.node, _BLOCKS)
     return nearest if block is not None and block.start_byte <= offset < block.end_byte else None
 
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from tree_sitter import Node
 
-from codebatch_workers.uses.declarations import Declaration, function_node, name_declaration
-from codebatch_workers.uses.entities import DefinedEntity, Meaning, merge_meanings
+from codebatch_workers.uses.declarations import Declaration, name_declaration
+from codebatch_workers.uses.entities import DefinedEntity, Meaning, common_meaning, only_definition
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_rules import FUNCTION_TYPES, VALUE_TYPES
 
@@ -46,8 +46,7 @@ class Elements:
         if node.type in _LITERALS:
             items = [item for item in node.named_children if item.type != "comment"]
             found = [self._values.object_of(facts, item, steps + 1) for item in items[:_ITEMS_MAX]]
-            merged = merge_meanings(found)
-            return None if None in found or merged is None or merged.certainty == "name" else merged
+            return common_meaning(found)
         typed = self._stated_type(facts, node, steps)
         if typed is None:
             literal = self._assigned_literal(facts, node)
@@ -90,24 +89,15 @@ class Elements:
             return facts, node.named_children[1]
         if node.type in ("call", "call_expression"):
             return self._result_type(facts, node, steps)
-        if node.type == "identifier":
-            definitions = facts.bound_names(facts.text(node), node.start_byte)
-            if definitions and all(
-                not facts.imports_at(bound.start) and facts.symbol_at(bound.start) is None for bound in definitions
-            ):
-                declarations = [facts.declaration(bound) for bound in definitions]
-                return self._first_stated(declarations, facts, steps)
-        found = self._values.entity_of(facts, node, steps + 1)
-        entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
-        if not isinstance(entity, DefinedEntity) or entity.symbols[0].symbol_type not in VALUE_TYPES | {"method"}:
+        definitions = facts.plain_definitions(node) if node.type == "identifier" else ()
+        if definitions:
+            return self._first_stated([facts.declaration(bound) for bound in definitions], facts, steps)
+        entity = only_definition(self._values.entity_of(facts, node, steps + 1))
+        if entity is None or entity.symbols[0].symbol_type not in VALUE_TYPES | {"method"}:
             return None
-        name = entity.facts.name_of(entity.symbols[0])
-        if name is None:
-            return None
-        function = function_node(name)
-        declared = None if function is None else function.child_by_field_name("return_type")
-        if declared is not None:
-            return entity.facts, declared
+        name, declared = entity.facts.name_of(entity.symbols[0]), _declared_result(entity)
+        if name is None or declared is not None:
+            return declared
         return self._first_stated([name_declaration(name)], entity.facts, steps)
 
     def _first_stated(self, declarations: Sequence[Declaration], facts: SourceFacts, steps: int) -> _Typed | None:
@@ -132,13 +122,9 @@ class Elements:
     def _result_type(self, facts: SourceFacts, call: Node, steps: int) -> _Typed | None:
         function = call.child_by_field_name("function")
         found = None if function is None else self._values.entity_of(facts, function, steps + 1)
-        entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
-        if not isinstance(entity, DefinedEntity) or entity.symbols[0].symbol_type not in FUNCTION_TYPES:
-            return None
-        name = entity.facts.name_of(entity.symbols[0])
-        called = None if name is None else function_node(name)
-        declared = None if called is None else called.child_by_field_name("return_type")
-        return None if declared is None else (entity.facts, declared)
+        entity = only_definition(found)
+        is_function = entity is not None and entity.symbols[0].symbol_type in FUNCTION_TYPES
+        return _declared_result(entity) if entity is not None and is_function else None
 
     def _element_type(self, facts: SourceFacts, node: Node, steps: int, *, is_entry: bool) -> _Typed | None:
         expanded = self._expanded(facts, node, steps)
@@ -174,11 +160,16 @@ class Elements:
             return self._expanded(facts, parts[0], steps + 1) if len(parts) == 1 else None
         if node.type not in ("type_identifier", "identifier", "nested_type_identifier"):
             return facts, node
-        found = self._values.entity_of(facts, node, steps + 1)
-        entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
-        if not isinstance(entity, DefinedEntity):
+        entity = only_definition(self._values.entity_of(facts, node, steps + 1))
+        if entity is None:
             return facts, node
         declaration = entity.facts.declaration_of(entity.symbols[0])
         is_alias = declaration is not None and declaration.type == "type_alias_declaration"
         value = declaration.child_by_field_name("value") if declaration is not None and is_alias else None
         return (facts, node) if value is None else self._expanded(entity.facts, value, steps + 1)
+
+
+def _declared_result(entity: DefinedEntity) -> _Typed | None:
+    function = entity.facts.function_of(entity.symbols[0])
+    declared = None if function is None else function.child_by_field_name("return_type")
+    return None if declared is None else (entity.facts, declared)

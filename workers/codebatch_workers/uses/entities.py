@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -59,6 +59,18 @@ def merge_meanings(found: Iterable[Meaning | None]) -> Meaning | None:
     if len(entities) > 1 or (entities and certainty == "external"):
         certainty = "name"
     return Meaning(certainty, tuple(entities.values()))
+
+
+def common_meaning(found: Sequence[Meaning | None]) -> Meaning | None:
+    """Return what all of several values mean. Return None if one of them is unknown, or if they differ."""
+    merged = merge_meanings(found)
+    return None if None in found or merged is None or merged.certainty == "name" else merged
+
+
+def only_definition(found: Meaning | None) -> DefinedEntity | None:
+    """Return the definitions that a name means, if all have one qualified name in one file."""
+    entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
+    return entity if isinstance(entity, DefinedEntity) else None
 
 
 def without_types(entity: Entity) -> Entity:

@@ -21,7 +21,7 @@ from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, node_chain
-from codebatch_workers.uses.declarations import Declaration, bound_declaration
+from codebatch_workers.uses.declarations import Declaration, bound_declaration, function_node
 from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, FieldOrigin, LanguageRules
 from codebatch_workers.uses.local_imports import local_imports
 from codebatch_workers.uses.lookup_budget import LookupBudget
@@ -120,6 +120,12 @@ class SourceFacts:
             return ()
         found = bindings.find_definitions(offset, name.encode())
         return () if found is None else found[1]
+
+    def plain_definitions(self, name: Node) -> Sequence[BoundName]:
+        """Return the definitions of a name, if all of them are local variables and parameters without a symbol."""
+        found = self.bound_names(self.text(name), name.start_byte)
+        is_plain = all(not self.imports_at(one.start) and self.symbol_at(one.start) is None for one in found)
+        return found if is_plain else ()
 
     def is_local_variable(self, offset: int, name: str) -> bool:
         """Return whether a name that is used at an offset is a local variable, which no import binds."""
@@ -247,6 +253,11 @@ class SourceFacts:
         """Return the node that declares a symbol: the parent of its name. For a variable, this is one declarator."""
         name = self.name_of(symbol)
         return None if name is None else name.parent
+
+    def function_of(self, symbol: Symbol) -> Node | None:
+        """Return the function that a symbol declares: its declaration, or the function that it is set to."""
+        name = self.name_of(symbol)
+        return None if name is None else function_node(name)
 
     def text(self, node: Node) -> str:
         """Return the text of a node."""

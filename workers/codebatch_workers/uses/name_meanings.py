@@ -30,6 +30,7 @@ from codebatch_workers.uses.entities import (
     is_getter,
     is_member,
     merge_meanings,
+    only_definition,
     without_types,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
@@ -311,8 +312,8 @@ class NameMeanings:
         if owner.facts.origin_of(symbol) != "set":
             return None
         declared, _ = self._find_in_bases(owner, name, steps)
-        entity = declared.entities[0] if declared is not None and len(declared.entities) == 1 else None
-        is_declared = isinstance(entity, DefinedEntity) and entity.facts.origin_of(entity.symbols[0]) == "declared"
+        entity = only_definition(declared)
+        is_declared = entity is not None and entity.facts.origin_of(entity.symbols[0]) == "declared"
         return declared if is_declared else None
 
     def _find_in_bases(self, owner: DefinedEntity, name: str, steps: int) -> tuple[Meaning | None, bool]:

@@ -17,7 +17,6 @@ from codebatch_workers.symbols.outline import scope_definitions
 from codebatch_workers.syntax.bindings import BoundName
 from codebatch_workers.uses.declarations import (
     Declaration,
-    function_node,
     name_declaration,
     nearest_definition,
     returned_values,
@@ -29,8 +28,10 @@ from codebatch_workers.uses.entities import (
     Entity,
     Meaning,
     ModuleEntity,
+    common_meaning,
     is_getter,
     merge_meanings,
+    only_definition,
     types_of,
     without_types,
 )
@@ -135,8 +136,7 @@ class Values:
         elif node.type != "ternary_expression" and (operator is None or facts.text(operator) not in ("or", "||", "??")):
             return None
         found = [self.object_of(facts, part, steps + 1) for part in parts if part.type not in ("none", "null")]
-        merged = merge_meanings(found)
-        return None if None in found or merged is None or merged.certainty == "name" else merged
+        return common_meaning(found)
 
     def entity_of(self, facts: SourceFacts, node: Node, steps: int) -> Meaning | None:
         """Return what a name or a member means: a class, a module, a function, or the object of a variable."""
@@ -155,15 +155,10 @@ class Values:
             return self._names.find_own_object(facts, _scope_of(facts, node))
         if node.type not in _NAMES:
             return None
-        definitions = list(facts.bound_names(name, node.start_byte))
-        if definitions and all(self._is_plain(facts, definition) for definition in definitions):
+        definitions = facts.plain_definitions(node)
+        if definitions:
             return self._of_definitions(facts, definitions, node.start_byte, steps + 1)
         return self._names.find_name(facts, name, steps + 1, node.start_byte)
-
-    @staticmethod
-    def _is_plain(facts: SourceFacts, definition: BoundName) -> bool:
-        """Return whether a definition is a local variable or parameter."""
-        return not facts.imports_at(definition.start) and facts.symbol_at(definition.start) is None
 
     def _as_object(self, found: Meaning | None, steps: int) -> Meaning | None:
         """Replace the variables among the entities by their values. Functions have no known members."""
@@ -195,10 +190,7 @@ class Values:
             return self.of_type(facts, arguments.named_children[0], steps + 1)
         if special == "itself":
             return self.object_of(facts, function, steps + 1)
-        is_local = function.type in _NAMES and all(
-            self._is_plain(facts, bound) for bound in facts.bound_names(text, function.start_byte)
-        )
-        if is_local and facts.bound_names(text, function.start_byte):
+        if function.type in _NAMES and facts.plain_definitions(function):
             return None
         return self._results(self.entity_of(facts, function, steps + 1), facts, function, steps)
 
@@ -225,23 +217,23 @@ class Values:
     def _alias_results(self, entity: DefinedEntity, steps: int) -> Meaning | None:
         """Return what a call of a variable returns that is a function, or another name of a class or function."""
         facts, symbol = entity.facts, entity.symbols[0]
-        name = facts.name_of(symbol)
-        if name is not None and function_node(name) is not None:
+        if facts.function_of(symbol) is not None:
             return self._result(facts, symbol, None, steps + 1)
+        name = facts.name_of(symbol)
         declaration = None if name is None else name_declaration(name)
         if declaration is None or declaration.kind != "value" or declaration.node is None:
             return None
         is_name = declaration.node.type in _NAMES or declaration.node.type in _MEMBERS
         found = self.entity_of(facts, declaration.node, steps + 1) if is_name else None
-        target = without_types(found.entities[0]) if found is not None and len(found.entities) == 1 else None
+        only = only_definition(found)
+        target = None if only is None else without_types(only)
         if isinstance(target, DefinedEntity) and target.symbols[0].symbol_type not in CLASS_TYPES:
             return self._results(found, facts, declaration.node, steps + 1)
         return self._classes(found) if facts.rules.calls_construct else None
 
     def _result(self, facts: SourceFacts, symbol: Symbol, receiver: Meaning | None, steps: int) -> Meaning | None:
         """Return the object that a function returns: by its declared type, or by its `return` statements."""
-        name, rules = facts.name_of(symbol), facts.rules.values
-        function = None if name is None else function_node(name)
+        function, rules = facts.function_of(symbol), facts.rules.values
         self._budget -= 1
         if function is None or steps > _STEPS_MAX or self._budget < 0:
             return None
@@ -256,8 +248,7 @@ class Values:
         if not values:
             return None
         found = [self.object_of(facts, value, steps + 2) for value in values]
-        merged = merge_meanings(found)
-        return None if None in found or merged is None or merged.certainty == "name" else merged
+        return common_meaning(found)
 
     # -- Definitions ---------------------------------------------------------------------------------------------------
 
@@ -275,8 +266,7 @@ class Values:
             if nearest is not None:
                 return self._of_declaration(facts, facts.declaration(nearest), steps)
         found = [self._of_declaration(facts, declaration, steps) for _, declaration in stated]
-        merged = merge_meanings(found)
-        return None if None in found or merged is None or merged.certainty == "name" else merged
+        return common_meaning(found)
 
     def _of_declaration(self, facts: SourceFacts, declaration: Declaration, steps: int) -> Meaning | None:
         if declaration.kind == "type" and declaration.node is not None:
@@ -303,10 +293,8 @@ class Values:
         """Return the object that a `with` statement binds."""
         methods = (self._names.find_member_of_all(manager, name, steps + 1) for name in entering_methods)
         entered = next((method for method in methods if method is not None), None)
-        entity = entered.entities[0] if entered is not None and len(entered.entities) == 1 else None
-        if not isinstance(entity, DefinedEntity):
-            return None
-        return self._result(entity.facts, entity.symbols[0], manager, steps + 1)
+        entity = only_definition(entered)
+        return None if entity is None else self._result(entity.facts, entity.symbols[0], manager, steps + 1)
 
     # -- Types ---------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from tree_sitter import Node
 from codebatch.model.analysis.uses import Certainty, least_certain
 from codebatch.model.record import Edge, Symbol
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
+from codebatch_workers.syntax.nodes import ancestors
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol, SymbolMeaning
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES
@@ -72,13 +73,11 @@ class CSharpTypes:
 
     def enclosing_types(self, facts: SourceFacts, node: Node) -> Iterator[SymbolMeaning]:
         """Yield the types around a node, the innermost first."""
-        above = node.parent
-        while above is not None:
+        for above in ancestors(node):
             name = above.child_by_field_name("name") if above.type in _DECLARATIONS else None
             symbol = None if name is None else facts.symbol_at(name.start_byte)
             if symbol is not None:
                 yield self._with_other_parts(facts, symbol)
-            above = above.parent
 
     # -- Lookup --------------------------------------------------------------------------------------------------------
 
@@ -231,11 +230,8 @@ def _own_types(facts: SourceFacts, node: Node, name: str, arity: int) -> list[Sy
 
 
 def _namespace_around(facts: SourceFacts, node: Node) -> str:
-    above, names = node.parent, list[str]()
-    while above is not None:
-        name = above.child_by_field_name("name") if above.type == "namespace_declaration" else None
-        names += [facts.text(name)] if name is not None else []
-        above = above.parent
+    namespaces = (above for above in ancestors(node) if above.type == "namespace_declaration")
+    names = [facts.text(name) for outer in namespaces if (name := outer.child_by_field_name("name")) is not None]
     return ".".join(reversed(names))
 
 

@@ -18,6 +18,7 @@ from codebatch_workers.languages.csharp.stated_types import (
     local_definition,
     written_type,
 )
+from codebatch_workers.syntax.nodes import is_field
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol, SymbolMeaning
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
@@ -82,25 +83,25 @@ class _CSharpUse:
             return self._find_in_qualified_name(facts, whole, parent)
         if _is_type_place(parent, whole):
             return self._types.find_type_node(facts, whole)
-        if parent.type == "attribute" and _is_field(parent, "name", whole):
+        if parent.type == "attribute" and is_field(parent, "name", whole):
             return self._types.find_type(facts, node, name, is_attribute=True)
-        if parent.type == "invocation_expression" and _is_field(parent, "function", whole):
+        if parent.type == "invocation_expression" and is_field(parent, "function", whole):
             return self._find_unqualified(facts, node, name, parent)
-        if parent.type in _MEMBER_PLACES and _is_field(parent, "name", whole):
+        if parent.type in _MEMBER_PLACES and is_field(parent, "name", whole):
             return self._find_member(facts, parent, name, 0)
         if parent.type == "member_access_expression":
             return self._find_owner(facts, whole, name)
-        is_assigned = parent.type == "assignment_expression" and _is_field(parent, "left", whole)
+        is_assigned = parent.type == "assignment_expression" and is_field(parent, "left", whole)
         initializer = parent.parent if is_assigned else None
         if initializer is not None and initializer.type == "initializer_expression":
             return self._find_initialized(facts, initializer, name)
-        if parent.type in _VALUE_PLACES and not _is_field(parent, "name", whole):
+        if parent.type in _VALUE_PLACES and not is_field(parent, "name", whole):
             return self._find_value(facts, node, name)
         return None
 
     def _find_in_qualified_name(self, facts: SourceFacts, node: Node, parent: Node) -> SymbolMeaning | None:
         """Return the type that a part of `a.B.C` means. The part can be a namespace."""
-        if _is_field(parent, "qualifier", node):
+        if is_field(parent, "qualifier", node):
             written = facts.text(node)
         else:
             written = written_type(facts, parent)[0]
@@ -153,7 +154,7 @@ class _CSharpUse:
             function = conditional
         else:
             receiver, function = access.child_by_field_name("expression"), access
-        if call is None or call.type != "invocation_expression" or not _is_field(call, "function", function):
+        if call is None or call.type != "invocation_expression" or not is_field(call, "function", function):
             call = None
         if receiver is None:
             return None
@@ -369,12 +370,8 @@ def _is_type_place(parent: Node, node: Node) -> bool:
     if parent.type in _TYPE_PLACES:
         return True
     if parent.type == "as_expression":
-        return _is_field(parent, "right", node)
-    return _is_field(parent, "type", node) or _is_field(parent, "returns", node)
-
-
-def _is_field(parent: Node, field: str, node: Node) -> bool:
-    return parent.child_by_field_name(field) == node
+        return is_field(parent, "right", node)
+    return is_field(parent, "type", node) or is_field(parent, "returns", node)
 
 
 _RULES = LanguageRules(is_sequential=True, arguments=ArgumentRules(are_checked=True, inherits_defaults=True))

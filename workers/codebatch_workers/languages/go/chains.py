@@ -5,6 +5,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from codebatch_workers.languages.go.types import type_name
+from codebatch_workers.symbols.imported_names import node_text
 from codebatch_workers.uses.chains import NameChain, node_chain
 
 _ELEMENT_FIELDS = ("element", "value")
@@ -40,7 +41,7 @@ def _keyed_field(name: Node, utf8: bytes) -> NameChain | None:
         if level > _LITERAL_LEVELS_MAX or literal.type not in ("literal_value", "literal_element", "keyed_element"):
             return None
     written = None if literal is None or literal.parent is None else literal.parent.child_by_field_name("type")
-    text = _text(name, utf8)
+    text = node_text(name, utf8)
     for _ in range(level):
         written = None if written is None else _element_type(written)
     if written is None:
@@ -51,10 +52,6 @@ def _keyed_field(name: Node, utf8: bytes) -> NameChain | None:
     if not owner:
         return NameChain((text,), name.start_byte, True, False)
     return NameChain((*owner.split("."), text), name.start_byte, False, False)
-
-
-def _text(node: Node, utf8: bytes) -> str:
-    return utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def _element_type(written: Node) -> Node | None:

@@ -24,6 +24,7 @@ from codebatch_workers.uses.entities import (
     ModuleEntity,
     definitions_of,
     merge_meanings,
+    only_definition,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
@@ -195,8 +196,8 @@ class GoUses(LanguageResolver):
         found = self._find_chain(facts, chain, scope, steps + 1)
         if found is None or found.certainty == "external":
             return found
-        function = found.entities[0] if len(found.entities) == 1 and found.certainty != "name" else None
-        if not isinstance(function, DefinedEntity) or len(function.symbols) != 1:
+        function = only_definition(found) if found.certainty != "name" else None
+        if function is None or len(function.symbols) != 1:
             return None
         facts = function.facts
         declaration = facts.declaration_of(function.symbols[0])

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from codebatch_workers.syntax.nodes import ancestors, innermost
 from codebatch_workers.syntax.source import SourceFile
 
 _FUNCTION_NODES = frozenset(
@@ -39,6 +40,7 @@ _NODES_IN_QUERIES = frozenset(
     {"member_expression", "nested_identifier", "subscript_expression", "instantiation_expression"}
 )
 _CODE_NODES = frozenset({"statement_block", "program"})
+_MODULE_STATEMENTS = frozenset({"export_statement", "import_statement"})
 
 
 def is_deferred(node: Node, _utf8: bytes) -> bool:
@@ -47,12 +49,10 @@ def is_deferred(node: Node, _utf8: bytes) -> bool:
     The promise of `import()` resolves after the file has run, unless the file awaits it.
     """
     is_awaited = False
-    above = node.parent
-    while above is not None:
+    for above in ancestors(node):
         if above.type in _FUNCTION_NODES and not _is_called_at_once(above):
             return True
         is_awaited = is_awaited or above.type == "await_expression"
-        above = above.parent
     return not is_awaited and _is_dynamic_import(node)
 
 
@@ -73,7 +73,7 @@ def is_type_only(node: Node, utf8: bytes) -> bool:
     """Return whether a statement in TypeScript imports, exports or augments only types: `declare module "./m" {…}`."""
     if node.parent is not None and node.parent.type == "module":
         return True
-    statement = _enclosing_statement(node)
+    statement = innermost(node, _MODULE_STATEMENTS)
     if statement is None:
         return False
     if any(child.type in _TYPE_KEYWORDS for child in statement.children):
@@ -86,26 +86,18 @@ def is_flow_type_only(node: Node, utf8: bytes) -> bool:
 
     In TypeScript, options decide whether a statement is erased in which each name is marked as a type.
     """
-    statement = _enclosing_statement(node)
+    statement = innermost(node, _MODULE_STATEMENTS)
     return statement is not None and (is_type_only(statement, utf8) or _names_are_types(statement))
 
 
 def is_erasable(file: SourceFile, node: Node) -> bool:
     """Return whether TypeScript erases the import or export that contains a node, if no option prevents this."""
-    statement = _enclosing_statement(node)
+    statement = innermost(node, _MODULE_STATEMENTS)
     if statement is None:
         return False
     if statement.type == "export_statement":
         return _names_are_types(statement)
     return statement.start_byte in file.derived(_erasable_imports)
-
-
-def _enclosing_statement(node: Node) -> Node | None:
-    """Return the import or export statement that contains a node, or None."""
-    statement: Node | None = node
-    while statement is not None and statement.type not in ("import_statement", "export_statement"):
-        statement = statement.parent
-    return statement
 
 
 def _names_are_types(statement: Node) -> bool:

@@ -11,6 +11,7 @@ from codebatch.model.record import Symbol
 from codebatch_workers.languages.javascript.values import SCRIPT_VALUES
 from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.symbols.imported_names import literal_text
+from codebatch_workers.syntax.nodes import ancestors
 from codebatch_workers.uses.entities import DefinedEntity, Entity, Meaning, merge_meanings
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses
@@ -71,14 +72,8 @@ def _global_symbols(facts: SourceFacts, name: str) -> Iterator[Symbol]:
 
 
 def _is_in_global_block(node: Node) -> bool:
-    above: Node | None = node
-    while above is not None and above.type != "ambient_declaration":
-        above = above.parent
-    while above is not None:
-        if above.type == "ambient_declaration" and any(child.type == "global" for child in above.children):
-            return True
-        above = above.parent
-    return False
+    declarations = (above for above in ancestors(node) if above.type == "ambient_declaration")
+    return any(child.type == "global" for declaration in declarations for child in declaration.children)
 
 
 def _read_export(name: Node, utf8: bytes) -> ModuleExport | None:

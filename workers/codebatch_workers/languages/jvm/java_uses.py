@@ -27,6 +27,7 @@ from codebatch_workers.languages.jvm.java_types import (
     type_body,
     type_name,
 )
+from codebatch_workers.syntax.nodes import innermost
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, UseContext
 
@@ -228,10 +229,8 @@ class JavaUses(LanguageResolver):
             return UNKNOWN
         if parent is None or parent.type != "switch_label":
             return UNKNOWN
-        switch = parent
-        while switch.type != "switch_expression" and switch.parent is not None:
-            switch = switch.parent
-        condition = switch.child_by_field_name("condition")
+        switch = innermost(parent, ("switch_expression",))
+        condition = None if switch is None else switch.child_by_field_name("condition")
         of_type, _ = self._type_of(facts, condition, 0) if condition is not None else (None, False)
         if not isinstance(of_type, JavaType):
             return UNKNOWN
@@ -265,8 +264,6 @@ class JavaUses(LanguageResolver):
                 # The result of a method outside the snapshot can have any type.
                 return None, False
             return self._type_of_result(facts, node, candidates(members, count)[0], certainty, steps), False
-        if kind == "array_access":
-            return None, False
         return None, False
 
     def _type_of_result(

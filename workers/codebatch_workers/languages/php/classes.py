@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from codebatch_workers.syntax.nodes import innermost
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol
 
@@ -16,9 +17,7 @@ _NAME_NODES = frozenset({"name", "qualified_name", "relative_name"})
 
 def class_around(facts: SourceFacts, node: Node) -> FileSymbol | None:
     """Return the innermost class around a node. Return None if it has no name, or if there is none."""
-    above: Node | None = node
-    while above is not None and above.type not in _CLASS_NODES:
-        above = above.parent
+    above = innermost(node, _CLASS_NODES)
     name = None if above is None else above.child_by_field_name("name")
     symbol = None if name is None else facts.symbol_at(name.start_byte)
     return None if symbol is None else FileSymbol(facts, symbol)

@@ -17,6 +17,7 @@ from codebatch_workers.languages.php.classes import bases_of, class_around, trai
 from codebatch_workers.languages.php.names import imported_names
 from codebatch_workers.symbols.imported_names import ImportedName, LocalImport
 from codebatch_workers.syntax.bindings import BoundName, find_bindings
+from codebatch_workers.syntax.nodes import is_field
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.file_symbol import FileSymbol, SymbolMeaning
@@ -70,7 +71,7 @@ class _PhpUse:
         if parent is None:
             return None
         if node.type == "variable_name":
-            is_static = parent.type == "scoped_property_access_expression" and _is_field(parent, "name", node)
+            is_static = parent.type == "scoped_property_access_expression" and is_field(parent, "name", node)
             return (
                 self._find_static_member(parent, _text(self._facts, node).lstrip("$"), _PROPERTIES)
                 if is_static
@@ -83,13 +84,13 @@ class _PhpUse:
         written = _text(self._facts, node)
         if parent.type in _CLASS_PLACES or _is_class_before_member(parent, node):
             return self._find_class(self._facts, written, node)
-        if parent.type == "function_call_expression" and _is_field(parent, "function", node):
+        if parent.type == "function_call_expression" and is_field(parent, "function", node):
             return self._find_function(written)
-        if parent.type in _MEMBER_CALLS and _is_field(parent, "name", node):
+        if parent.type in _MEMBER_CALLS and is_field(parent, "name", node):
             return self._find_object_member(parent, written, _METHODS)
-        if parent.type in _MEMBER_ACCESSES and _is_field(parent, "name", node):
+        if parent.type in _MEMBER_ACCESSES and is_field(parent, "name", node):
             return self._find_object_member(parent, written, _PROPERTIES)
-        if parent.type == "scoped_call_expression" and _is_field(parent, "name", node):
+        if parent.type == "scoped_call_expression" and is_field(parent, "name", node):
             return self._find_static_member(parent, written, _METHODS)
         if parent.type == "class_constant_access_expression" and parent.named_children[-1] == node:
             return self._find_static_member(parent, written, _CONSTANTS)
@@ -294,18 +295,14 @@ def _stated_class(declaration: Node) -> Node | None:
 
 def _is_class_before_member(parent: Node, node: Node) -> bool:
     if parent.type in ("scoped_call_expression", "scoped_property_access_expression"):
-        return _is_field(parent, "scope", node)
+        return is_field(parent, "scope", node)
     if parent.type == "class_constant_access_expression":
         return parent.named_children[0] == node
     return (
         parent.type == "binary_expression"
-        and _is_field(parent, "right", node)
+        and is_field(parent, "right", node)
         and any(child.type == "instanceof" for child in parent.children)
     )
-
-
-def _is_field(parent: Node, field: str, node: Node) -> bool:
-    return parent.child_by_field_name(field) == node
 
 
 def _import_of(facts: SourceFacts, name: str, *, is_function: bool) -> LocalImport | None:

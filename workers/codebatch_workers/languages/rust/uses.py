@@ -25,6 +25,7 @@ from codebatch_workers.uses.entities import (
     ModuleEntity,
     definitions_of,
     merge_meanings,
+    only_definition,
 )
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageResolver, LanguageUses, UseContext
@@ -266,8 +267,8 @@ class RustUses(LanguageResolver):
 
     def _value_of(self, found: Meaning, steps: int) -> Meaning | None:
         """Return the type of a field, constant or static variable."""
-        entity = found.entities[0] if len(found.entities) == 1 else None
-        if not isinstance(entity, DefinedEntity) or entity.symbols[0].symbol_type not in VALUE_TYPES:
+        entity = only_definition(found)
+        if entity is None or entity.symbols[0].symbol_type not in VALUE_TYPES:
             return None
         symbol = entity.symbols[0]
         return self._find_value_type(entity.facts, symbol.scope, entity.facts.type_of(symbol), steps + 1)
@@ -277,8 +278,8 @@ class RustUses(LanguageResolver):
         function = called_function(written)
         if function:
             found = self._find_path(facts, scope, function.split("::"), steps + 1)
-            entity = found.entities[0] if found is not None and len(found.entities) == 1 else None
-            if not isinstance(entity, DefinedEntity) or len(entity.symbols) != 1:
+            entity = only_definition(found)
+            if entity is None or len(entity.symbols) != 1:
                 return None
             declaration = entity.facts.declaration_of(entity.symbols[0])
             result = "" if declaration is None else rust_result_type(declaration, entity.facts.file.utf8)
