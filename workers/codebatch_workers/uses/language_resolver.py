@@ -52,7 +52,12 @@ class LanguageResolver:
 
 
 class LanguageUses(msgspec.Struct, frozen=True):
-    """The resolution of the uses of names in a language."""
+    """The resolution of the uses of names in a language.
+
+    These tables have node types that grammars share: `_MEMBER_NODES` and `_PLAIN_NODES` in `chains.py`, the constants
+    in `arguments.py`, `_LABEL_OWNERS` and `_DECLARATORS` in `file_facts.py`, `_CONSTRUCTIONS` and `_DECLARATIONS` in
+    `symbols/local_names.py`. With `has_bindings`, also those in `values.py`, `elements.py` and `declarations.py`.
+    """
 
     rules: LanguageRules = LanguageRules()
     resolver: Callable[[UseContext], LanguageResolver] = LanguageResolver

@@ -25,7 +25,6 @@ class CUses(LanguageResolver):
     """The resolution of uses in C."""
 
     def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers."""
         name = facts.text(node)
         # After the name, because its own declaration must be seen.
         if node.type not in _NAME_NODES or facts.local_names.receiver(node.end_byte, name.encode()):

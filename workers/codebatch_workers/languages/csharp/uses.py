@@ -56,7 +56,6 @@ class CSharpUses(LanguageResolver):
     """The resolution of uses in C#."""
 
     def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers."""
         found = _CSharpUse(CSharpTypes(self.facts_of)).find(facts, node) if node.type == "identifier" else None
         if found is None or not found.symbols:
             return UNKNOWN

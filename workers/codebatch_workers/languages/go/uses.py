@@ -47,7 +47,6 @@ class GoUses(LanguageResolver):
     """Resolves uses in Go files."""
 
     def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         chain = go_chain(name, facts.file.utf8)
         found = None if chain is None or chain.is_open else self._find_chain(facts, chain, scope, 0)
         if found is None:

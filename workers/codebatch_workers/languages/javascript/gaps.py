@@ -45,22 +45,25 @@ _NAME_GAPS = (
 )
 
 
+def _iter_templates(utf8: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the templates in a text that has escapes."""
+    if b"\\" in utf8 and b"`" in utf8:
+        texts = iter_closed(_TEXT_OR_TEMPLATE, _TEXT_WITHOUT_TEMPLATES, utf8)
+        yield from (match for match in texts if match[0][:1] == b"`")
+
+
 def _raw_template_replacements(utf8: bytes) -> Iterator[Replacement]:
     r"""Yield replacements for invalid escapes in tagged templates, which are allowed there: String.raw`\u`."""
-    for match in (
-        iter_closed(_TEXT_OR_TEMPLATE, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ()
-    ):
-        if match[0][:1] == b"`" and _TEMPLATE_TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
+    for match in _iter_templates(utf8):
+        if _TEMPLATE_TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
                 yield Replacement(escape.start(), b"_")
 
 
 def _template_type_replacements(utf8: bytes) -> Iterator[Replacement]:
     r"""Yield replacements for the escapes in templates. The grammar supports none in types: `type A = `\0${B}``."""
-    for match in (
-        iter_closed(_TEXT_OR_TEMPLATE, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ()
-    ):
-        for escape in _ESCAPE.finditer(match[0]) if match[0][:1] == b"`" else ():
+    for match in _iter_templates(utf8):
+        for escape in _ESCAPE.finditer(match[0]):
             yield Replacement(match.start() + escape.start(), b"__")
 
 

@@ -47,7 +47,6 @@ class JavaUses(LanguageResolver):
         self._types = JavaTypes(context.facts_of)
 
     def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers."""
         parent, name = node.parent, node_text(facts, node)
         if parent is None:
             return UNKNOWN

@@ -35,7 +35,6 @@ class KotlinUses(LanguageResolver):
     """The resolution of uses in Kotlin and Scala."""
 
     def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         chain = facts.chain_of(name)
         if name.type not in _NAME_NODES or chain.is_open or _is_label(name):
             return UNKNOWN

@@ -45,7 +45,6 @@ class PhpUses(LanguageResolver):
     """The resolution of uses in PHP."""
 
     def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers."""
         if node.type not in ("name", "variable_name") or node.parent is None:
             return UNKNOWN
         if node.type == "name" and node.parent.type == "variable_name":

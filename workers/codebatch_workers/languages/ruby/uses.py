@@ -30,7 +30,6 @@ class RubyUses(LanguageResolver):
     """The resolution of uses in Ruby."""
 
     def resolve(self, facts: SourceFacts, node: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         parent = node.parent
         if parent is None:
             return UNKNOWN

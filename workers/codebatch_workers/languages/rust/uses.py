@@ -74,7 +74,6 @@ class RustUses(LanguageResolver):
         self._pending: set[tuple[str, str, str]] = set()
 
     def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         chain = _chain(name, facts)
         found = None if chain is None else self._find_chain(facts, chain, scope)
         if found is None:

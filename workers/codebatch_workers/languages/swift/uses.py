@@ -28,7 +28,6 @@ class SwiftUses(LanguageResolver):
     """The resolution of uses in Swift."""
 
     def resolve(self, facts: SourceFacts, name: Node, scope: str) -> Resolved:
-        """Return the definitions to which a name refers. `scope` is its enclosing definition."""
         is_used = name.parent is not None and name.parent.type not in _NODES_WITHOUT_USES
         chain = facts.chain_of(name)
         if name.type not in _NAME_NODES or not is_used or chain.is_open:
