@@ -65,7 +65,7 @@ EXPORTS = {
 @pytest.mark.parametrize(("text", "expected"), IMPORTS.items(), ids=IMPORTS)
 def test_imports(text: str, expected: list[tuple[str, str, str]]) -> None:
     imports = file_exports(source("a.ts", text)).imports
-    assert [(name.local, name.module, name.member) for name in imports] == expected
+    assert [(name.local, name.target, name.member) for name in imports] == expected
     assert all(text.encode()[name.start :].startswith(name.local.encode()) for name in imports)
 
 

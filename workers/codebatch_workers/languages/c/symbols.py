@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
 from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
@@ -90,27 +91,21 @@ _INNER_NAMES = {"preproc_arg": _is_in_directive}
 _MACROS = MacroRules(find_macros, iter_words, iter_calls, _is_macro_block)
 _MARKS = MarkRules(counted=frozenset({"constructor", "destructor", "interrupt", "isr", "section", "signal", "used"}))
 _PARAMETERS = ParameterRules(read_name=_read_parameter, placeholder=_PLACEHOLDER)
-SYMBOLS = {
-    "c": LanguageSymbols(
-        parameters=_PARAMETERS,
-        has_nested_functions=False,
-        imports=_read_imports,
-        has_imports_without_calls=True,
-        inner_names=_INNER_NAMES,
-        macros=_MACROS,
-        marks=_MARKS,
-        used_names=read_names,
-    ),
-    "cpp": LanguageSymbols(
-        scope_separator="::",
-        is_constructor=_is_named_like_class,
-        parameters=_PARAMETERS,
-        visibility=_cpp_visibility,
-        imports=_read_imports,
-        has_imports_without_calls=True,
-        inner_names=_INNER_NAMES,
-        macros=_MACROS,
-        marks=_MARKS,
-        used_names=read_names,
-    ),
-}
+_C = LanguageSymbols(
+    parameters=_PARAMETERS,
+    has_nested_functions=False,
+    imports=_read_imports,
+    has_imports_without_calls=True,
+    inner_names=_INNER_NAMES,
+    macros=_MACROS,
+    marks=_MARKS,
+    used_names=read_names,
+)
+_CPP = replace(
+    _C,
+    scope_separator="::",
+    is_constructor=_is_named_like_class,
+    visibility=_cpp_visibility,
+    has_nested_functions=True,
+)
+SYMBOLS = {"c": _C, "cpp": _CPP}
