@@ -66,13 +66,14 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     - `is_resolved`: uses are resolved to definitions. Otherwise, only local names and chains are known.
     - `is_sequential`: a block sees a variable only after its declaration.
     - `has_arrows`: `->` separates the names of a chain.
-    - `own_object`: the names that mean the object or class of the enclosing method.
-    - `base_object`: the names that mean the base class.
+    - `own_object`, `base_object`: the names that mean the object or class of the enclosing method, and its base class,
+      for the common rules.
     - `has_overloads`: a class or scope can define several functions with one name.
     - `modules`: modules that are named after their files, or None if imports have other targets.
     - `read_export`: returns the export that has a name in it, such as `export { name as other }`, or None.
     - `constructor_member`: the member of each object that is its class, not the constructor that a class defines.
-    - `has_bindings`: the bindings of a file (`syntax/bindings.py`) have every name that the file binds.
+    - `has_bindings`: the bindings of a file (`syntax/bindings.py`) have every name that the file binds. The common
+      rules need this. A language without it needs a resolver of its own.
     - `builtins`: names that every file can use without a definition.
     - `read_type`: reads the declared types of names, see `LocalNames`.
     - `names_of_class_bodies`: names that each class binds in its body.
