@@ -13,13 +13,13 @@ from codebatch.plugins.worker_services import (
     source_services,
     use_services,
 )
-from codebatch_workers.languages import uses
+from codebatch_workers.languages import project_uses
 from codebatch_workers.runtime import absence_reasons, code_search, introspection, name_search, source_lines
 
 LINES: SourceServices = source_lines
 ABSENCE: AbsenceServices = absence_reasons
 NAMES: NameServices = name_search
-USES: UseServices = uses
+USES: UseServices = project_uses
 
 
 def test_services_are_the_modules_of_the_workers() -> None:
@@ -30,5 +30,5 @@ def test_services_are_the_modules_of_the_workers() -> None:
         use_services(),
         language_services(),
     ]
-    assert services == [source_lines, absence_reasons, name_search, uses, introspection]
+    assert services == [source_lines, absence_reasons, name_search, project_uses, introspection]
     assert language_services().find_in == code_search.find_in
