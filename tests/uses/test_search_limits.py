@@ -1,4 +1,7 @@
-"""Limits of searches for evidence: what they leave out is counted, so that no `none` is firm."""
+"""Limits of searches for evidence: what they leave out is counted, so that no `none` is firm.
+
+A use in modules that all re-export each other is resolved in bounded time, or it is known by name only.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import pytest
 from codebatch.operations.names import file_evidence, file_impact, in_source_tests, joined_names
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.query.answers.search_coverage import SearchCoverage
+from tests.uses.shapes import resolve_marked
 from tests.uses.small_batches import batch_of
 
 _UNRELATED = {f"m{number}.py": f"x = {number}  # do_ w\n" for number in range(3)}
+_MODULES = 14
 
 
 def _unsearched(answer: Answer[object]) -> dict[str, int]:
@@ -59,3 +64,19 @@ def test_first_of_many_searched_words_are_named(tmp_path: Path) -> None:
         coverage = batch.impact("W.cs").coverage
         assert coverage is not None
         assert (len(coverage.words), coverage.words_text.endswith(" or F17 or 12 more names")) == (32, True)
+
+
+def test_javascript_modules_that_export_each_other() -> None:
+    files = {
+        f"m{number}.ts": "".join(f"export * from './m{other}';\n" for other in range(_MODULES) if other != number)
+        for number in range(_MODULES)
+    }
+    assert resolve_marked({**files, "u.ts": "import { f } from './m0';\n«f»();\n"}) == ("name", [])
+
+
+def test_python_modules_that_import_each_other() -> None:
+    files = {
+        f"m{number}.py": "".join(f"from m{other} import *\n" for other in range(_MODULES) if other != number)
+        for number in range(_MODULES)
+    }
+    assert resolve_marked({**files, "u.py": "from m0 import *\n«f»()\n"}) == ("name", [])

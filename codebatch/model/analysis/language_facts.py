@@ -49,6 +49,8 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `ignores_case`: names of functions, methods and classes are compared without case.
     - `maps_module_roots`: settings can map the beginning of a module name to any directory.
     - `has_structural_types`: a type has each interface whose methods it has, without a declaration.
+    - `structural_base`: types with this base are implemented by each type that has their methods; for `interface`, all
+      interfaces.
     - `merges_declarations`: all declarations of a class with one qualified name are one class, also in several files.
     - `attribute_ending`: the end of the names of attribute classes, which uses may leave out.
     - `is_native`: code can be called from, and can call, every other language.
@@ -72,6 +74,7 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     ignores_case: bool = False
     maps_module_roots: bool = False
     has_structural_types: bool = False
+    structural_base: str = ""
     merges_declarations: bool = False
     attribute_ending: str = ""
     is_native: bool = False

@@ -28,7 +28,8 @@ _ORDER: tuple[Certainty, ...] = ("exact", "inferred", "name", "external")
 class Definition(msgspec.Struct, frozen=True, order=True):
     """A definition in a file of the snapshot.
 
-    `is_signature` is set if it only declares a function. Another definition has the code of the function.
+    `is_signature` is set if it only declares a function whose code another definition has, or if it is the setter of a
+    property whose getter is another definition.
     """
 
     path: str

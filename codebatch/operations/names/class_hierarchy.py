@@ -7,16 +7,16 @@ Go, a type also implements each interface whose methods it has.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
 
-from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.uses import Certainty, NameUse, least_certain
 from codebatch.model.record import ANONYMOUS
-from codebatch.operations.names.symbol_use import Overridden, SymbolKey, symbol_keys
+from codebatch.operations.names.symbol_use import Overridden, SymbolKey, language_facts, symbol_keys
 from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
@@ -24,6 +24,11 @@ from codebatch.query.sources.records import BatchRecords
 
 CLASSES_FOLLOWED_MAX = 200
 """Maximum number of classes that are followed for one question."""
+ANONYMOUS_MARK = "new "
+"""The beginning of the mark of a method of a class without a name. The name of a base follows."""
+MODULE_MARK = "module"
+"""The mark of a method that classes get when they include its module, or objects when they are extended by it."""
+_SEPARATORS = re.compile(r"[.:\\]+")
 _METHOD_TYPES = frozenset({"method", "property", "function"})
 CLASS_TYPES = frozenset({"class", "struct", "interface", "trait", "type", "enum", "module"})
 
@@ -52,27 +57,64 @@ class ClassHierarchy:
         self._by_path: dict[str, _TypesOfFile] = {}
         self._structural: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
         self._type_names: dict[str, bool] = {}
+        self._heirs_by_name: dict[str, frozenset[SymbolKey]] = {}
         self._parts: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
 
     def overridden(self, methods: Sequence[JsonRecord], same_name: Sequence[JsonRecord]) -> dict[SymbolKey, Overridden]:
-        """Return the methods among `same_name` that one of `methods` overrides. All have one name."""
+        """Return the methods among `same_name` that one of `methods` overrides. All have one name.
+
+        A method that a class inherits also implements the method of another base of the class. Which classes these are
+        is known only by the names of the bases.
+        """
         chosen = symbol_keys(methods)
         others = [record for record in same_name if is_method(record) and symbol_keys([record]).isdisjoint(chosen)]
         found: dict[SymbolKey, Overridden] = {}
         for method in filter(is_method, methods) if others else ():
-            bases = self.bases(owner_of(method)).known
+            bases = self.method_bases(method).known
+            heirs = self._heirs(method)
             for other in others:
-                certainty = self._certainty(bases, other) or self._is_implemented(other, method)
-                if certainty:
+                certainty = self._certainty(bases, other) or self._structural_certainty(other, owner_of(method))
+                if certainty or self._is_implemented_by_heir(other, heirs):
+                    certainty = certainty or "name"
                     found[symbol_key(other)] = Overridden(str(other["qualified"]), certainty)
         return found
 
     def outer_bases(self, method: JsonRecord) -> list[str]:
-        """Return the names of the bases of the class of a method that the batch does not define."""
-        return sorted(self.bases(owner_of(method)).outer) if is_method(method) else []
+        """Return the names of the bases that can call a method, and that the batch does not define.
+
+        They are bases of its class, and of the classes that inherit the method. If no class of the batch inherits the
+        methods of a module, code outside does.
+        """
+        if not is_method(method):
+            return []
+        outer = set(self.method_bases(method).outer)
+        heirs = self._heirs(method)
+        outer.update(*(self.bases(heir).outer for heir in heirs))
+        if MODULE_MARK in read_marks(self._uses, method) and not heirs:
+            outer.add(f"code with the module {last_name(method['scope'])}")
+        return sorted(outer)
+
+    def method_bases(self, method: JsonRecord) -> Bases:
+        """Return all bases of the class of a method, which can be a class without a name."""
+        path, scope = owner_of(method)
+        names = self._anonymous_bases(method)
+        if not names:
+            return self.bases((path, scope))
+        anonymous = path, anonymous_class(scope)
+        recorded = {last_name(edge["target"]) for edge in self.declared_bases(path) if edge["source"] == anonymous[1]}
+        found = self._bases(anonymous, names)
+        return Bases(found.known, found.outer | {str(name) for name in names - recorded})
+
+    def is_in_anonymous_class(self, method: JsonRecord) -> bool:
+        """Return whether a method belongs to a class without a name."""
+        return bool(self._anonymous_bases(method))
 
     def bases(self, class_: SymbolKey) -> Bases:
         """Return all bases of a class."""
+        return self._bases(class_, None)
+
+    def _bases(self, class_: SymbolKey, names: Set[object] | None) -> Bases:
+        """Return all bases of a class, beginning with those of some names, if names are given."""
         known: dict[SymbolKey, Certainty] = {}
         outer = set[str]()
         pending: list[tuple[SymbolKey, Certainty]] = [(class_, "exact")]
@@ -80,7 +122,9 @@ class ClassHierarchy:
             current, certainty = pending.pop()
             for part, part_certainty in self.parts(current).items():
                 for edge in self.declared_bases(part[0]):
-                    if edge["source"] not in (part[1], anonymous_class(part[1])):
+                    name = last_name(edge["target"])
+                    is_left_out = names is not None and current == class_ and name not in names
+                    if edge["source"] != part[1] or is_left_out:
                         continue
                     base_certainty, bases = self._resolve(part[0], edge)
                     least = least_certain(least_certain(certainty, part_certainty), base_certainty)
@@ -88,7 +132,7 @@ class ClassHierarchy:
                     known |= dict.fromkeys(new, least)
                     pending += [(base, least) for base in new]
                     if not bases:
-                        outer.add(str(last_name(edge["target"])))
+                        outer.add(str(name))
         return Bases(known, frozenset(outer))
 
     def parts(self, class_: SymbolKey) -> Mapping[SymbolKey, Certainty]:
@@ -97,9 +141,9 @@ class ClassHierarchy:
         So are a class in a header and its methods in another file.
         """
         if class_ not in self._parts:
-            is_merged = self._facts(class_[0]).merges_declarations
+            is_merged = language_facts(self._uses, class_[0]).merges_declarations
             parts: dict[SymbolKey, Certainty] = {class_: "exact"}
-            if is_merged or self.class_at(class_) is None:
+            if not class_[1].endswith(ANONYMOUS) and (is_merged or self.class_at(class_) is None):
                 named = set(map(symbol_key, self._classes(str(last_name(class_[1])), class_[0])))
                 others = {other for other in named if other[1] == class_[1]} - {class_}
                 near = {other for other in others if _in_package(other) == _in_package(class_)}
@@ -120,7 +164,7 @@ class ClassHierarchy:
         """Return whether a name with a capital letter, as most types have, is that of a type."""
         if name not in self._type_names:
             records = self._named(name) if name[:1].isupper() else ()
-            self._type_names[name] = any(map(_is_class, records))
+            self._type_names[name] = any(map(is_type, records))
         return self._type_names[name]
 
     def structural_types(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
@@ -145,22 +189,54 @@ class ClassHierarchy:
         types: dict[SymbolKey, SymbolKey] = {}
         for record in self._records.iter_records("symbols", named, is_auxiliary=True):
             owner = owner_of(record)
-            names[_in_package(owner)].add(str(record["name"]))
-            types.setdefault(_in_package(owner), owner)
-        certainty: Certainty = "name" if bases.outer else "inferred"
+            names[self._whole(owner)].add(str(record["name"]))
+            types.setdefault(self._whole(owner), owner)
+        language = self._uses.language_of(interface[0])
+        is_certain = not bases.outer and fact_services().language_facts(language).has_structural_types
+        certainty: Certainty = "inferred" if is_certain else "name"
         return {
             type_: certainty
-            for package, type_ in types.items()
+            for whole, type_ in types.items()
             if type_ not in declared
-            and needed <= names[package].union(*(names[_in_package(base)] for base in self.bases(type_).known))
+            and needed <= names[whole].union(*(names[self._whole(base)] for base in self.bases(type_).known))
             and not self._is_open(type_)
-            and self._uses.language_of(type_[0]) == self._uses.language_of(interface[0])
+            and fact_services().call_each_other(self._uses.language_of(type_[0]), language)
         }
 
     def _is_open(self, class_: SymbolKey) -> bool:
-        """Return whether a type is an interface that other types implement by their methods alone."""
-        record = self.class_at(class_) if self._facts(class_[0]).has_structural_types else None
-        return record is not None and record["symbol_type"] == "interface"
+        """Return whether a type is one that other types implement by their methods alone."""
+        base = language_facts(self._uses, class_[0]).structural_base
+        record = self.class_at(class_) if base else None
+        if record is None or base == "interface":
+            return record is not None and record["symbol_type"] == base
+        edges = self.declared_bases(class_[0])
+        return any(edge["source"] == class_[1] and last_name(edge["target"]) == base for edge in edges)
+
+    def _heirs(self, method: JsonRecord) -> frozenset[SymbolKey]:
+        """Return the classes that inherit the code of a method, as far as the names of bases show."""
+        owner = self.class_at(owner_of(method))
+        is_interface = owner is not None and owner["symbol_type"] == "interface"
+        return frozenset() if is_interface else self._named_heirs(str(last_name(method["scope"])))
+
+    def _named_heirs(self, name: str) -> frozenset[SymbolKey]:
+        """Return the classes that inherit from classes with a name, directly or indirectly."""
+        if name not in self._heirs_by_name:
+            found: dict[SymbolKey, None] = {}
+            pending = [name]
+            while pending and len(found) <= CLASSES_FOLLOWED_MAX:
+                edges = RecordFilter(kinds=("edge",), targets=(str(last_name(pending.pop())),))
+                for record in self._records.iter_records("symbols", edges, is_auxiliary=True):
+                    heir = os.fsdecode(path_bytes(record)), str(record.get("source", ""))
+                    if record["edge_type"] == "inherits" and heir not in found:
+                        found[heir] = None
+                        pending.append(heir[1])
+            self._heirs_by_name[name] = frozenset(found)
+        return self._heirs_by_name[name]
+
+    def _anonymous_bases(self, method: JsonRecord) -> set[object]:
+        """Return the last names of the bases of the anonymous class to which a method belongs."""
+        marks = read_marks(self._uses, method)
+        return {last_name(mark.removeprefix(ANONYMOUS_MARK)) for mark in marks if mark.startswith(ANONYMOUS_MARK)}
 
     def _certainty(self, bases: Mapping[SymbolKey, Certainty], method: JsonRecord) -> Certainty | None:
         """Return how certain it is that a method belongs to one of some bases. Return None if it does not."""
@@ -168,11 +244,20 @@ class ClassHierarchy:
         certainties = [least_certain(bases[key], certainty) for key, certainty in owners.items() if key in bases]
         return min(certainties, key=("exact", "inferred", "name").index, default=None)
 
-    def _is_implemented(self, declared: JsonRecord, method: JsonRecord) -> Certainty | None:
-        """Return how certain it is that the type of a method has all methods of the interface that declares another."""
-        package = _in_package(owner_of(method))
+    def _is_implemented_by_heir(self, declared: JsonRecord, heirs: Set[SymbolKey]) -> bool:
+        """Return whether one of the classes that inherit a method also has the type that declares another one."""
+        named = self._named_heirs(str(last_name(declared["scope"]))) if heirs else heirs
+        return not heirs.isdisjoint(named) or any(self._structural_certainty(declared, heir) for heir in heirs)
+
+    def _structural_certainty(self, declared: JsonRecord, type_: SymbolKey) -> Certainty | None:
+        """Return how certain it is that a type has all methods of the interface that declares a method."""
+        whole = self._whole(type_)
         types = self.structural_types(owner_of(declared))
-        return next((certainty for type_, certainty in types.items() if _in_package(type_) == package), None)
+        return next((certainty for other, certainty in types.items() if self._whole(other) == whole), None)
+
+    def _whole(self, type_: SymbolKey) -> SymbolKey:
+        """Return a key for all methods of a type. In Go, all files of a package can have some."""
+        return _in_package(type_) if language_facts(self._uses, type_[0]).has_structural_types else type_
 
     def _resolve(self, path: str, edge: JsonRecord) -> tuple[Certainty, Sequence[SymbolKey]]:
         """Return the classes that a base at the place of an edge can be, and how certain this is."""
@@ -184,21 +269,24 @@ class ClassHierarchy:
         if resolved is not None:
             found = {(each.path, each.qualified) for each in resolved.definitions if each.symbol_type in CLASS_TYPES}
             return resolved.certainty, sorted(found)
-        return "name", sorted(set(map(symbol_key, self._classes(name, path))))
+        return "name", self._named_classes(str(edge["target"]), path)
+
+    def _named_classes(self, written: str, path: str) -> list[SymbolKey]:
+        """Return the classes that a name as written in a file can mean, with all parts of the name."""
+        parts = _parts(written)
+        classes = set(map(symbol_key, self._classes(parts[-1], path)))
+        return sorted(class_ for class_ in classes if _parts(class_[1])[-len(parts) :] == parts)
 
     def _classes(self, name: str, path: str) -> Iterator[JsonRecord]:
         """Yield the classes with a name that code in a file can use."""
         language = self._uses.language_of(path)
         for record in self._named(name):
-            other = self._uses.language_of(symbol_key(record)[0]) if _is_class(record) else ""
+            other = self._uses.language_of(symbol_key(record)[0]) if is_type(record) else ""
             if other and fact_services().call_each_other(language, other):
                 yield record
 
     def _named(self, name: str) -> Iterable[JsonRecord]:
         return self._records.iter_records("symbols", RecordFilter(names=(name,)), is_auxiliary=True)
-
-    def _facts(self, path: str) -> LanguageFacts:
-        return fact_services().language_facts(self._uses.language_of(path))
 
     def _types_in(self, path: str) -> _TypesOfFile:
         if path not in self._by_path:
@@ -206,11 +294,24 @@ class ClassHierarchy:
             item = self._records.find_items([encoded]).get(encoded)
             records = [] if item is None else self._records.item_records("symbols", item) or []
             self._by_path[path] = _TypesOfFile(
-                {str(record["qualified"]): record for record in reversed(records) if _is_class(record)},
+                {str(record["qualified"]): record for record in reversed(records) if is_type(record)},
                 [record for record in records if record["kind"] == "edge" and record["edge_type"] == "inherits"],
                 [record for record in records if is_method(record)],
             )
         return self._by_path[path]
+
+
+def read_marks(uses: ProjectUses, definition: JsonRecord) -> list[str]:
+    """Return the marks with which other code can call a definition, as in ProjectUses."""
+    line, column = definition["line"], definition["column"]
+    assert isinstance(line, int)
+    assert isinstance(column, int)
+    return uses.marks_at(os.fsdecode(path_bytes(definition)), line, column)
+
+
+def is_type(record: JsonRecord) -> bool:
+    """Return whether a record is the definition of a type."""
+    return record["kind"] == "symbol" and record["symbol_type"] in CLASS_TYPES
 
 
 def is_method(record: JsonRecord) -> bool:
@@ -238,12 +339,12 @@ def names_base(use: NameUse, edge: JsonRecord) -> bool:
     return (
         use.line == edge["line"]
         and use.role in ("call", "reference")
-        and last_name(use.target) == last_name(edge["target"])
+        and _parts(use.target) == _parts(str(edge["target"]))
     )
 
 
-def _is_class(record: JsonRecord) -> bool:
-    return record["kind"] == "symbol" and record["symbol_type"] in CLASS_TYPES
+def _parts(written: str) -> list[str]:
+    return _SEPARATORS.split(written.strip(".:\\"))
 
 
 def _in_package(type_: SymbolKey) -> SymbolKey:

@@ -19,6 +19,7 @@ from codebatch.operations.names.symbol_use import SymbolUse
 from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.plugins.worker_services import fact_services
+from codebatch.query.answers.dependencies import BatchImports
 from codebatch.query.answers.path_mentions import file_names, find_mentions, mentioned_words, names_file
 from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 from codebatch.query.answers.unparsed_files import (
@@ -36,6 +37,7 @@ _DEFINED_NAMES_MAX = 500
 _IMPORTERS_READ_MAX = 2_000
 _NAMESPACE_TYPES = frozenset({"module", "namespace"})
 _IGNORED_TYPES = _NAMESPACE_TYPES | {"import"}
+_PACKAGE_FILES = frozenset({"__init__.py", "__init__.pyi"})
 _IGNORED_CLASSES = frozenset({"generated", "vendored", "minified"})
 """Classes of files that list all files of a project, or belong to another one."""
 
@@ -64,6 +66,7 @@ class FileEvidence:
         return [
             *self.find_mentions(),
             *self._find_unresolved_imports(),
+            *self._find_package_imports(),
             *self._find_uses(),
             *unsearched_evidence(
                 max(len(self._candidates) - _IMPORTERS_READ_MAX, 0),
@@ -150,6 +153,23 @@ class FileEvidence:
             len(places), "import of a missing module may refer to it", "imports of missing modules may refer to it"
         )
         return [Evidence(kind="unresolved", count=len(places), text=text, places=tuple(places[:_PLACES_SHOWN]))]
+
+    def _find_package_imports(self) -> list[Evidence]:
+        """Return the evidence of imports that run the file before a module of its package in Python."""
+        directory, _, base = self._path.rpartition("/")
+        if base not in _PACKAGE_FILES or "dependencies" not in self._records.task_names:
+            return []
+        inside = f"{directory}/"
+        modules = [path for path in map(os.fsdecode, self._files) if path.startswith(inside)]
+        edges = [edge for edges in BatchImports(self._records).importers_of(modules).values() for edge in edges]
+        sources = {edge.source for edge in edges if edge.target.startswith(inside)}
+        places = sorted(
+            source for source in sources if not source.startswith(inside) and self._is_wanted(source.encode())
+        )
+        if not directory or not places:
+            return []
+        text = count_text(len(places), "file imports from its package", "files import from its package")
+        return [Evidence(kind="implicit", count=len(places), text=text, places=tuple(places[:_PLACES_SHOWN]))]
 
     def _may_import(self, edge: JsonRecord, source: bytes) -> bool:
         target = str(edge["target"])

@@ -22,7 +22,7 @@ from codebatch.operations.names.class_hierarchy import (
     owner_of,
     symbol_key,
 )
-from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, definitions_at
+from codebatch.operations.names.symbol_use import SymbolKey, SymbolUse, definitions_at, language_facts
 from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
@@ -173,7 +173,8 @@ class _InheritingTypes:
         is_searched = self._can_inherit if inheritance.distance else _in_each_file
         uses = self._search.uses(name, {*self._hierarchy.parts(type_)}, 1, is_searched)
         yield from self._direct(uses, msgspec.structs.replace(inheritance, base=type_))
-        for other, certainty in self._hierarchy.structural_types(type_).items():
+        is_structural = language_facts(self._search.resolver, type_[0]).has_structural_types
+        for other, certainty in self._hierarchy.structural_types(type_).items() if is_structural else ():
             least = least_certain(certainty, inheritance.certainty)
             yield other, _Inheritance(type_, 0, 0, inheritance.distance + 1, least)
 
@@ -230,14 +231,12 @@ class _InheritingTypes:
         types = dict(reversed(self.following([owner_of(method)])))
         owner = self._hierarchy.class_at(owner_of(method))
         is_interface = owner is not None and owner["symbol_type"] in _INTERFACE_TYPES
-        for other in same_name if types else ():
-            parts = self._hierarchy.parts(owner_of(other)) if is_method(other) else {}
-            ways = [
-                (types[type_], certainty)
-                for (path, scope), certainty in parts.items()
-                for type_ in ((path, scope), (path, anonymous_class(scope)))
-                if type_ in types
-            ]
+        for other in filter(is_method, same_name if types else ()):
+            (path, scope), parts = owner_of(other), self._hierarchy.parts(owner_of(other))
+            anonymous = path, anonymous_class(scope)
+            if anonymous in types and self._hierarchy.is_in_anonymous_class(other):
+                parts = {anonymous: "exact"}
+            ways = [(types[type_], certainty) for type_, certainty in parts.items() if type_ in types]
             if ways and symbol_key(other) != symbol_key(method):
                 how, certainty = ways[0]
                 line, column = _place(other)

@@ -6,16 +6,20 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from codebatch.operations.names.class_hierarchy import ClassHierarchy
-from codebatch.plugins.worker_services import ProjectUses, fact_services
+from codebatch.operations.names.class_hierarchy import ANONYMOUS_MARK, MODULE_MARK, ClassHierarchy, read_marks
+from codebatch.operations.names.symbol_use import language_facts
+from codebatch.plugins.worker_services import ProjectUses
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import last_name, path_bytes
 
-_CALLED_FUNCTIONS = r"main|Main|init|__getattr__|__dir__"
+_CALLED_FUNCTIONS = (
+    r"main|Main|init|setup|upgrade|downgrade|__getattr__|__dir__|pytest_\w+"
+    r"|\w*WinMain|DllMain|Java_\w+|JNI_\w+|PyInit_\w+|LLVMFuzzer\w+"
+)
 """Functions outside of classes that a runtime calls by their names."""
-_FUNCTION_TYPES = frozenset({"constructor", "function", "method"})
+_FUNCTION_TYPES = frozenset({"constructor", "function", "macro", "method"})
 _TEST_NAME = re.compile(r"(?:test|Test|Benchmark|Fuzz|Example|pytest_|setUp|tearDown|setup_|teardown_)\w*")
 _CALLERS_SHOWN = 3
 # Bases outside of a project that call no methods of their subclasses by other names than those of operators.
@@ -31,21 +35,20 @@ _PASSIVE_BASE = re.compile(
 def implicit_callers(
     hierarchy: ClassHierarchy, uses: ProjectUses, definitions: Sequence[JsonRecord]
 ) -> tuple[Evidence, ...]:
-    """Return the evidence that code calls one of some definitions without its name. Raises StoreCorrupt."""
+    """Return the evidence that code uses one of some definitions without its name. Raises StoreCorrupt."""
     callers = [caller for definition in definitions for caller in _callers(hierarchy, uses, definition)]
     if not callers:
         return ()
     shown = list(dict.fromkeys(callers))[:_CALLERS_SHOWN]
-    text = f"{' or '.join(shown)} can call {definitions[0]['name']} without its name"
+    name = definitions[0]["name"]
+    is_function = any(definition["symbol_type"] in _FUNCTION_TYPES for definition in definitions)
+    text = f"{' or '.join(shown)} can {f'call {name} without its name' if is_function else f'use {name}'}"
     return (Evidence(kind="implicit", count=len(callers), text=text),)
 
 
 def _callers(hierarchy: ClassHierarchy, uses: ProjectUses, definition: JsonRecord) -> Iterator[str]:
     path, name = path_bytes(definition), str(definition["name"])
-    file, line, column = os.fsdecode(path), definition["line"], definition["column"]
-    assert isinstance(line, int)
-    assert isinstance(column, int)
-    facts = fact_services().language_facts(uses.language_of(file))
+    facts = language_facts(uses, os.fsdecode(path))
     if definition["symbol_type"] in _FUNCTION_TYPES:
         if re.fullmatch(facts.called_methods if definition.get("scope") else _CALLED_FUNCTIONS, name):
             yield "code"
@@ -53,9 +56,9 @@ def _callers(hierarchy: ClassHierarchy, uses: ProjectUses, definition: JsonRecor
             yield "code"  # `new A()` is resolved to the class.
         if is_test_file(path) and _TEST_NAME.match(name):
             yield "a test runner"
-    marks = uses.marks_at(file, line, column)
+    marks = read_marks(uses, definition)
     named = [mark for mark in marks if facts.base_mark and mark.startswith(facts.base_mark)]
-    yield from (mark for mark in marks if mark not in named)
+    yield from (mark for mark in marks if mark not in (*named, MODULE_MARK) and not mark.startswith(ANONYMOUS_MARK))
     if definition.get("visibility") == "private" and not facts.base_mark:
         return
     # The default methods of the base call the others by their names.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from codebatch.errors import InvalidInput
+from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.uses import Certainty, Definition, NameUse, least_certain
 from codebatch.model.entry import path_row
 from codebatch.operations import ignore_note
@@ -99,6 +100,11 @@ def definitions_at(records: BatchRecords, name: str, definitions: Sequence[JsonR
 def symbol_keys(definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
     """Return the keys of the symbols that `symbol` records define."""
     return frozenset((os.fsdecode(path_bytes(record)), str(record["qualified"])) for record in definitions)
+
+
+def language_facts(uses: ProjectUses, path: str) -> LanguageFacts:
+    """Return the facts about the language of a file."""
+    return fact_services().language_facts(uses.language_of(path))
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,11 +14,10 @@ from typing import TypeVar
 
 import msgspec
 
-from codebatch.model.analysis.language_facts import LanguageFacts
 from codebatch.model.analysis.uses import NameUse
 from codebatch.model.entry import Entry
 from codebatch.model.text.words import searched_word
-from codebatch.operations.names.class_hierarchy import ClassHierarchy
+from codebatch.operations.names.class_hierarchy import ClassHierarchy, is_type, symbol_key
 from codebatch.operations.names.implicit_callers import implicit_callers
 from codebatch.operations.names.joined_names import find_joined_names
 from codebatch.operations.names.missing_modules import MissingModules
@@ -32,6 +31,7 @@ from codebatch.operations.names.symbol_use import (
     classify_through,
     definitions_at,
     is_other,
+    language_facts,
     symbol_keys,
 )
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
@@ -113,7 +113,7 @@ def search_uses(
     paths = PathFilter(path)
     search.overridden = search.hierarchy.overridden(definitions, search.same_name(last, definitions))
     search.selection = Selection.of(definitions, all_definitions, is_narrow=bool(definition) or last != name)
-    symbols = symbol_keys(definitions) | search.augmented(definitions)
+    symbols = symbol_keys(definitions) | search.other_parts(definitions)
     found = search.uses(last, symbols, candidates) if definitions else search.foreign_uses(last)
     uses: list[SymbolUse] = []
     others = Counter[str]()
@@ -189,11 +189,6 @@ def uses_answer(
     return name_answer(question, result, completeness, search, is_empty=is_empty)
 
 
-def _language_facts(search: UseSearch, definition: JsonRecord) -> LanguageFacts:
-    """Return the facts about the language of the file that contains a definition."""
-    return fact_services().language_facts(search.resolver.language_of(os.fsdecode(path_bytes(definition))))
-
-
 class UseSearch(SourceFiles):
     """A search for the uses of symbols in the files of a batch. Facts about files are kept between searches.
 
@@ -234,22 +229,23 @@ class UseSearch(SourceFiles):
         spellings = (name, *self._spellings.others(name, languages))
         return [record for spelling in spellings for record in find_definitions_only(self.question, spelling)[0]]
 
-    def augmented(self, definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
-        """Return the symbols of which some definitions are parts, in modules to which these add types by their path."""
-        added = [(record, str(record.get("scope", ""))) for record in definitions]
-        return frozenset(
-            (edge.target, str(record["name"]))
-            for record, module in added
-            if module.startswith(".")
-            for edge in self.links_of(os.fsdecode(path_bytes(record)))
-            if edge.imported == module
-        )
+    def other_parts(self, definitions: Sequence[JsonRecord]) -> frozenset[SymbolKey]:
+        """Return the symbols in other files that are one type with some definitions.
+
+        TypeScript adds to the types of another module by its path.
+        """
+        parts = {part for type_ in filter(is_type, definitions) for part in self.hierarchy.parts(symbol_key(type_))}
+        for record in definitions:
+            module = str(record.get("scope", ""))
+            links = self.links_of(os.fsdecode(path_bytes(record))) if module.startswith(".") else ()
+            parts |= {(edge.target, str(record["name"])) for edge in links if edge.imported == module}
+        return frozenset(parts)
 
     def implicit_uses(self, definitions: Sequence[JsonRecord]) -> tuple[Evidence, ...]:
         """Return the evidence that code uses one of some definitions without its whole name."""
         names = sorted({str(definition["name"]) for definition in definitions})
         joined = [evidence for name in names for evidence in find_joined_names(self.records, name)]
-        endings = {_language_facts(self, record).attribute_ending for record in definitions} - {""}
+        endings = {language_facts(self.resolver, path).attribute_ending for path, _ in symbol_keys(definitions)} - {""}
         for short in [name.removesuffix(ending) for ending in endings for name in names if name.endswith(ending)]:
             uses = sum(use.role in ("call", "reference") for _, use in self._uses_of_name(short))
             joined += use_evidence(short, {"short": uses} if uses else {}, "")
@@ -302,7 +298,7 @@ class UseSearch(SourceFiles):
                 if found is None:
                     if use.resolved.certainty == "external":
                         self._external[os.fsdecode(path)] += 1
-                        self._outer_calls += is_own and self._is_of_value(path, use)
+                        self._outer_calls += is_own and self._is_of_value(os.fsdecode(path), use)
                     is_open = use.resolved.certainty == "name" and not use.resolved.definitions
                     self.unfollowed += is_open and is_own and use.role in ("call", "reference")
                     continue
@@ -314,25 +310,32 @@ class UseSearch(SourceFiles):
                             pending.append(other)
 
     def outer(self, definitions: Sequence[JsonRecord]) -> int:
-        """Return the number of calls, with the name of some methods, of values of types outside of the project.
+        """Return the number of calls outside of the project that have the name of some methods and can call them.
 
-        Such a value can have the methods if their class extends or implements such a type. In languages with structural
-        types, a type need not declare this.
+        A value of a type from outside can have the methods if their class extends or implements this type. In languages
+        with structural types, a type need not declare this.
         """
         methods = [record for record in definitions if record.get("scope")] if self._outer_calls else ()
         is_open = any(
-            _language_facts(self, method).has_structural_types or self.hierarchy.outer_bases(method)
+            language_facts(self.resolver, os.fsdecode(path_bytes(method))).has_structural_types
+            or self.hierarchy.outer_bases(method)
             for method in methods
         )
         return self._outer_calls if is_open else 0
 
-    def _is_of_value(self, path: bytes, use: NameUse) -> bool:
-        """Return whether a use is the call of a method of a value, not of a function in an imported module."""
+    def _is_of_value(self, path: str, use: NameUse) -> bool:
+        """Return whether a use is the call of a method of a value, not of a function in an imported module.
+
+        In Go, a function of a package often calls the method of its argument that has the same name. In the standard
+        library, whose packages have no host in their names, it does not.
+        """
         first = re.match(r"(\w+)\b.*\.\w+\Z", use.target, re.DOTALL)
         if first is None or use.role != "call":
             return False
-        imported = (re.findall(r"\w+", edge.target)[-1:] for edge in self.links_of(os.fsdecode(path)))
-        return [first[1]] not in imported
+        targets = (edge.target for edge in self.links_of(path))
+        imported = [target for target in targets if re.findall(r"\w+", target)[-1:] == [first[1]]]
+        has_structural_types = language_facts(self.resolver, path).has_structural_types
+        return not imported or (has_structural_types and any("." in target for target in imported))
 
     def _is_related(self, path: bytes, languages: Collection[str]) -> bool:
         """Return whether a file is in a language that can use definitions in one of some languages."""

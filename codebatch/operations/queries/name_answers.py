@@ -95,8 +95,8 @@ _UNRESOLVED_TEXTS = {
         "uses through a missing module may refer to it",
     ),
     "outer": (
-        "call of {word} of a value from outside the project may call it",
-        "calls of {word} of values from outside the project may call it",
+        "call of a {word} from outside the project may call it",
+        "calls of a {word} from outside the project may call it",
     ),
 }
 

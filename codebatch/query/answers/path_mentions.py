@@ -142,7 +142,9 @@ def names_file(
         return False
     if is_relative and _resolve(directory, path) in _own_places(names):
         return True
-    if parts[-1] == names.base or _is_compiled(parts[-1], names):
+    # A loader can get `tool.config` for `tool.config.ts`.
+    is_base = parts[-1] == names.base or (parts[-1] == names.stem and "." in names.stem)
+    if is_base or _is_compiled(parts[-1], names):
         has_place = len(parts) > 1 or not is_relative
         return names.is_unique or (has_place and _ends_with(names.directories, parts[:-1]))
     if "/" in path:

@@ -135,6 +135,9 @@ FILES = [
     ("module in a string", {"p/w.py": "x = 1\n", "a.py": "import_module('p.w')\n"}, ["string"]),
     ("missing module", {"p/w.py": "x = 1\n", "a.py": "import q.p.w\n"}, ["unresolved"]),
     ("name that it defines", {"w.cs": "partial class P { int One() => 1; }\n", "a.cs": "partial class P { int Two() => One(); }\n"}, ["reference"]),
+    ("package", {"p/__init__.py": "x = 1\n", "p/q/w.py": "y = 1\n", "a.py": "import p.q.w\n"}, ["implicit"]),
+    ("package that only itself imports", {"p/__init__.py": "x = 1\n", "p/v.py": "", "p/w.py": "import p.v\n"}, []),
+    ("name without the last ending", {"p/w.config.ts": "export const x = 1;\n", "a.ts": "load('w.config');\n"}, ["string"]),
     ("comment", {"w.js": "export const x = 1;\n", "a.js": "// './w.js'\n"}, []),
     ("other file of the name", {"w.py": "x = 1\n", "a.py": "from other import w\n"}, []),
 ]  # fmt: skip

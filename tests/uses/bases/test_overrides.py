@@ -204,6 +204,90 @@ SHAPES = [
         "struct Base { virtual int hook() { return 0; } int run() { return hook(); } };\nstruct Sub : public Base { int hook() override { return 1; } };\n",
         "Sub::hook",
     ),
+    (
+        "java anonymous class",
+        "B.java",
+        "interface Base { int hook(); }\nclass U { int run(Base b) { return b.hook(); } Base sub() { return new Base() { public int hook() { return 1; } }; } }\n",
+        "U.sub.hook",
+    ),
+    (
+        "java anonymous class in a field",
+        "B.java",
+        "interface Base<T> { int hook(); }\nclass R { int run(Base<Integer> b) { return b.hook(); } }\nclass U { Base<Integer> b = new Base<Integer>() { public int hook() { return 1; } }; }\n",
+        "U.hook",
+    ),
+    (
+        "kotlin object",
+        "b.kt",
+        "interface Base { fun hook(): Int }\nfun run(b: Base) = b.hook()\nclass U { val b = object : Base { override fun hook() = 1 } }\n",
+        "U.hook",
+    ),
+    (
+        "kotlin object at the outermost level",
+        "b.kt",
+        "interface Base { fun hook(): Int }\nfun run(b: Base) = b.hook()\nfun sub() = object : Base { override fun hook() = 1 }\n",
+        "sub.hook",
+    ),
+    (
+        "scala anonymous class",
+        "b.scala",
+        "trait Base { def hook(): Int }\nclass R { def run(b: Base) = b.hook() }\nclass U { val b = new Base { def hook() = 1 } }\n",
+        "U.hook",
+    ),
+    (
+        "php anonymous class",
+        "b.php",
+        "<?php interface Base { function hook(); }\nfunction run(Base $b) { return $b->hook(); }\nfunction sub() { return new class implements Base { function hook() {} }; }\n",
+        "sub.hook",
+    ),
+    (
+        "php qualified base",
+        "b.php",
+        "<?php namespace N; abstract class Base { abstract function hook(); function run() { return $this->hook(); } }\nclass Sub extends \\N\\Base { function hook() {} }\n",
+        "Sub.hook",
+    ),
+    (
+        "go promoted method",
+        "b.go",
+        "package p\ntype Base interface{ Hook() int; More() }\ntype In struct{}\nfunc (s In) Hook() int { return 1 }\ntype Sub struct{ In }\nfunc (s Sub) More() {}\nfunc run(b Base) int { return b.Hook() }\n",
+        "In.Hook",
+    ),
+    (
+        "java inherited implementation",
+        "B.java",
+        "interface Base { int hook(); }\nclass In { public int hook() { return 1; } }\nclass Sub extends In implements Base {}\nclass U { int run(Base b) { return b.hook(); } }\n",
+        "In.hook",
+    ),
+    (
+        "csharp inherited implementation",
+        "B.cs",
+        "interface Base { int hook(); }\nclass In { public int hook() => 1; }\nclass Sub : In, Base {}\nclass U { int run(Base b) { return b.hook(); } }\n",
+        "In.hook",
+    ),
+    (
+        "kotlin inherited implementation",
+        "b.kt",
+        "interface Base { fun hook(): Int }\nopen class In { fun hook() = 1 }\nclass Sub : In(), Base\nfun run(b: Base) = b.hook()\n",
+        "In.hook",
+    ),
+    (
+        "python mixin",
+        "b.py",
+        "class In:\n    def hook(self): return 1\nclass Base:\n    def hook(self): ...\n    def run(self): return self.hook()\nclass Sub(In, Base): ...\n",
+        "In.hook",
+    ),
+    (
+        "python protocol",
+        "b.py",
+        "from typing import Protocol\nclass Base(Protocol):\n    def hook(self): ...\nclass Sub:\n    def hook(self): return 1\ndef run(b: Base): return b.hook()\n",
+        "Sub.hook",
+    ),
+    (
+        "ts structural interface",
+        "b.ts",
+        "interface Base { hook(): number; more(): void }\nclass In { more() {} }\nclass Sub extends In { hook() { return 1; } }\nfunction run(b: Base) { return b.hook(); }\n",
+        "Sub.hook",
+    ),
 ]
 
 
@@ -230,6 +314,8 @@ BOUND = [
     ("other family", "b.py", "class Base:\n    def hook(self): ...\n    def run(self): self.hook()\nclass Other:\n    def hook(self): ...\n", "Other.hook"),
     ("constructor", "b.py", "class Base:\n    def __init__(self): ...\nclass Sub(Base):\n    def __init__(self): super().__init__()\n", "Sub.__init__"),
     ("static method of a sibling", "B.java", "class Base { static void hook() {} }\nclass Sub extends Base { static void hook() {} }\nclass Other extends Base {}\nclass U { void u() { Other.hook(); } }\n", "Sub.hook"),
+    ("ts interface with more methods", "b.ts", "interface Base { hook(): number; more(): void }\nclass Sub { hook() { return 1; } }\nfunction run(b: Base) { return b.hook(); }\n", "Sub.hook"),
+    ("python class that is no protocol", "b.py", "class Base:\n    def hook(self): ...\nclass Sub:\n    def hook(self): return 1\ndef run(b: Base): return b.hook()\n", "Sub.hook"),
     ("interface with more methods", "b.go", "package p\ntype Base interface{ Hook() int; More() }\ntype Sub struct{}\nfunc (s Sub) Hook() int { return 1 }\nfunc run(b Base) int { return b.Hook() }\n", "Sub.Hook"),
 ]  # fmt: skip
 
@@ -246,6 +332,7 @@ OUTER = [
     ("java", "B.java", "import x.Base;\nclass V implements Base { public void hook() {} }\nclass U { void run(Base b) { b.hook(); } }\n", "V.hook", 1),
     ("java without a base", "B.java", "import x.Base;\nclass V { public void hook() {} }\nclass U { void run(Base b) { b.hook(); } }\n", "V.hook", 0),
     ("function of a package", "b.go", 'package p\nimport "fmt"\ntype V string\nfunc (v V) Println() {}\nfunc run() { fmt.Println(1) }\n', "V.Println", 0),
+    ("function of a package from elsewhere", "b.go", 'package p\nimport "x.org/render"\ntype V string\nfunc (v V) Render() {}\nfunc run(v V) { render.Render(v) }\n', "V.Render", 1),
     ("function", "b.py", "import os\ndef hook(): ...\nos.environ.hook()\n", "hook", 0),
 ]  # fmt: skip
 

@@ -22,7 +22,7 @@ _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _LINE_CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
-_BASE_NAME = re.compile(rb"[\w.$:\x80-\xff]+\Z")
+_BASE_NAME = re.compile(rb"[\w.$:\\\x80-\xff]+\Z")
 
 
 class EnclosingScope(msgspec.Struct, frozen=True, gc=False):

@@ -74,7 +74,10 @@ def _separator_before(before: bytes, *, has_arrows: bool) -> tuple[bytes, bytes]
     is_other = separator == b"." and text.endswith(b"..")
     if is_other or (separator.endswith(b"->") and not has_arrows):
         return b"", text
-    return separator, text[: len(text) - len(separator)].rstrip()
+    left = text[: len(text) - len(separator)]
+    # A word before a blank does not belong to the chain: `extends \\a\\b`, `return ::f()`.
+    is_first = separator in (b"\\", b"::") and left[-1:].isspace()
+    return separator, b"" if is_first else left.rstrip()
 
 
 def node_chain(name: Node, utf8: bytes) -> NameChain:

@@ -113,6 +113,41 @@ def _of_target(target: Node, owner: Node, bound: BoundName, utf8: bytes) -> Decl
     return _UNKNOWN
 
 
+def pattern_of(key: Node) -> Node | None:
+    """Return the pattern in which a name selects a member of an object, or None: `{ key }`, `{ key: local }`."""
+    around = key.parent
+    if around is not None and around.type == "object_assignment_pattern" and around.child_by_field_name("left") == key:
+        around = around.parent
+    elif around is not None and around.type == "pair_pattern" and around.child_by_field_name("key") == key:
+        return around.parent
+    is_short = key.type == "shorthand_property_identifier_pattern"
+    return around if is_short and around is not None and around.type == "object_pattern" else None
+
+
+def pattern_declaration(pattern: Node, utf8: bytes, read_loop: LoopReader | None) -> Declaration:
+    """Return what the code around a pattern states about the object that it takes apart."""
+    owner = pattern.parent
+    if owner is None:
+        return _UNKNOWN
+    if owner.type in _LOOPS:
+        return _of_loop(pattern, owner, 0, utf8, read_loop)
+    if owner.type == "variable_declarator":
+        return _stated(owner, "type", "value")
+    if owner.type in _PARAMETERS:
+        stated = _stated(owner, "type", "value")
+        return Declaration("argument", owner) if stated.kind == "unknown" else stated
+    if owner.type == "formal_parameters":
+        return Declaration("argument", pattern)
+    if owner.type == "assignment_expression":
+        return _stated(owner, "", "right")
+    key = owner.child_by_field_name("key") if owner.type == "pair_pattern" else None
+    outer = None if key is None else pattern_of(key)
+    stated = _UNKNOWN if outer is None else pattern_declaration(outer, utf8, read_loop)
+    if key is None or stated.member or stated.kind == "unknown":
+        return _UNKNOWN
+    return Declaration(stated.kind, stated.node, utf8[key.start_byte : key.end_byte].decode("utf-8", "replace"))
+
+
 def name_declaration(name: Node) -> Declaration:
     """Return what the code around a name states about its value, if this code declares it."""
     parent = name.parent

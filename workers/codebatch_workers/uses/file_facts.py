@@ -21,7 +21,7 @@ from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.bindings import BoundName, FileBindings, find_bindings
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.uses.chains import NameChain, chain_at, node_chain
-from codebatch_workers.uses.declarations import Declaration, bound_declaration, function_node
+from codebatch_workers.uses.declarations import Declaration, bound_declaration, function_node, pattern_of
 from codebatch_workers.uses.language_rules import CLASS_TYPES, FUNCTION_TYPES, FieldOrigin, LanguageRules
 from codebatch_workers.uses.local_imports import local_imports
 from codebatch_workers.uses.lookup_budget import LookupBudget
@@ -299,7 +299,7 @@ class SourceFacts:
             return ""
         if parent.type != "pair_pattern" and (self.is_label(node) or _is_first_of_pair(node, parent)):
             return "label"
-        if len(chain.names) > 1 or chain.is_open or chain.is_absolute:
+        if len(chain.names) > 1 or chain.is_open or chain.is_absolute or pattern_of(node) is not None:
             return ""
         if self.rules.is_local_name is not None:
             return "local" if self.rules.is_local_name(node) else ""
@@ -320,13 +320,15 @@ class SourceFacts:
         )
 
     def _is_signature(self, symbol: Symbol) -> bool:
-        """Return whether a symbol declares a function whose code another definition has."""
+        """Return whether a symbol declares a function whose code another definition has, or is a setter."""
         signatures = self.rules.signatures if symbol.symbol_type in FUNCTION_TYPES else frozenset()
-        name = self.name_of(symbol) if signatures else None
+        is_scripted_method = symbol.symbol_type == "method" and self.rules.has_bindings
+        name = self.name_of(symbol) if signatures or is_scripted_method else None
         function = None if name is None else self.function_at(name)
         around = None if function is None else function.parent
         types = {node.type for node in (function, around) if node is not None}
-        return not signatures.isdisjoint({*types, *symbol.decorators})
+        is_setter = function is not None and is_scripted_method and any(one.type == "set" for one in function.children)
+        return is_setter or not signatures.isdisjoint({*types, *symbol.decorators})
 
     def function_at(self, name: Node) -> Node | None:
         """Return the declaration of the function with a name, without a node for its result type in C++."""

@@ -37,7 +37,7 @@ from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY, NAMESPACE_TYPES, VALUE_TYPES
 from codebatch_workers.uses.values import Values
 
-_STEPS_MAX = 12
+_STEPS_MAX = 24
 """Maximum number of re-exports, bases and types that are followed for one name."""
 
 

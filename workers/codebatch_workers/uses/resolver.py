@@ -13,6 +13,7 @@ from codebatch.model.analysis.uses import EXTERNAL, UNKNOWN, Resolved
 from codebatch_workers.symbols.file_exports import ModuleExport
 from codebatch_workers.uses.arguments import select_overloads
 from codebatch_workers.uses.chains import NameChain, name_components
+from codebatch_workers.uses.declarations import pattern_of
 from codebatch_workers.uses.entities import (
     Entity,
     Meaning,
@@ -75,7 +76,8 @@ class UseResolver(NameMeanings):
         if exported is not None:
             return self._as_resolved(self.find_name(facts, exported.local, 0, name.start_byte))
         chain = facts.chain_of(name)
-        if len(chain.names) > 1 or chain.is_open:
+        is_key = pattern_of(name) is not None and not facts.imports_at(name.start_byte)
+        if len(chain.names) > 1 or chain.is_open or is_key:
             found = self._find_object_member(facts, chain, scope, name)
         else:
             found = self._find_chain(facts, chain, scope)
@@ -86,7 +88,7 @@ class UseResolver(NameMeanings):
 
     def _find_object_member(self, facts: SourceFacts, chain: NameChain, scope: str, name: Node) -> Meaning | None:
         """Return what the last name of a chain means, as a member of a module, a class or an object."""
-        is_local = facts.is_local_variable(chain.start, chain.names[0])
+        is_local = facts.is_local_variable(chain.start, chain.names[0]) or pattern_of(name) is not None
         found = None if chain.is_open or is_local else self._find_chain(facts, chain, scope)
         owner = self._values.owner_of(facts, name) if found is None else None
         return self._find_members(owner, chain.names[-1:], 0) if owner is not None else found

@@ -19,6 +19,8 @@ from codebatch_workers.uses.declarations import (
     Declaration,
     name_declaration,
     nearest_definition,
+    pattern_declaration,
+    pattern_of,
     returned_values,
     without_qualifier,
 )
@@ -75,7 +77,13 @@ class Values:
     def owner_of(self, facts: SourceFacts, name: Node) -> Meaning | None:
         """Return the object whose member a name is. Return None if it is unknown."""
         owner = None if name.parent is None else name.parent.child_by_field_name(_OWNERS.get(name.parent.type, ""))
-        found = None if owner is None else self.object_of(facts, owner, 0)
+        pattern = pattern_of(name)
+        if pattern is not None:
+            found = self._of_declaration(
+                facts, pattern_declaration(pattern, facts.file.utf8, facts.rules.values.read_loop), 0
+            )
+        else:
+            found = None if owner is None else self.object_of(facts, owner, 0)
         # A type outside the snapshot proves nothing: the code can have checked for a class of the snapshot.
         return None if found is None or found.certainty in ("name", "external") else Meaning("inferred", found.entities)
 

@@ -11,6 +11,7 @@ FACTS = {
         has_all_links=True,
         has_implicit_imports=True,
         has_structural_types=True,
+        structural_base="interface",
         is_native=True,
         called_methods=r"String|Error|ServeHTTP|RoundTrip|(?:Unm|M)arshal\w+|Len|Less|Swap|Read|Write|Close|Scan|Value"
         "|Format|Unwrap|Is|As",

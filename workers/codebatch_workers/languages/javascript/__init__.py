@@ -12,6 +12,7 @@ FACTS = {
         maps_module_roots=True,
         unparsed_users=frozenset({"astro", "svelte", "vue"}),
         called_methods="constructor|toString|valueOf|toJSON|then",
+        structural_base="interface",
         has_methods_in_literals=True,
         references=ReferenceFacts(
             dynamic_names=re.compile(rb"\bexports\b|\bexport\s*="),

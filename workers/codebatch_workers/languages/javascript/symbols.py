@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -32,10 +33,31 @@ _PARAMETERS = ParameterRules(
     ),
     have_decorators=True,
 )
+_BODIES = frozenset({"ambient_declaration", "class_body", "interface_body", "program", "statement_block"})
+_MODULE_STATEMENTS = frozenset({"export_statement", "import_statement"})
+
+
+def _read_users(node: Node) -> Iterator[str]:
+    """Yield the users that a definition has by its place: code that gets an object, or that merges declarations."""
+    if node.type == "method_definition" and node.parent is not None and node.parent.type == "object":
+        yield "code with the object"
+    around = node.parent if node.parent is not None and node.parent.type in _BODIES else None
+    while around is not None:
+        name = around.child_by_field_name("name") if around.type == "module" else None
+        if name is not None and name.type == "string":
+            yield f"the module {(name.text or b'').decode('utf-8', 'replace')[1:-1]}"
+        elif around.type == "ambient_declaration" and any(child.type == "global" for child in around.children):
+            yield "global code"
+        elif around.type == "program" and node.type == "interface_declaration":
+            yield from () if any(child.type in _MODULE_STATEMENTS for child in around.children) else ("global code",)
+        around = around.parent
+
+
 # Marks that only describe a definition.
 _DESCRIPTIONS = frozenset(b"deprecated override".split())
+_MARKS = MarkRules(descriptions=_DESCRIPTIONS, read_around=_read_users)
 _TYPESCRIPT = LanguageSymbols(
-    marks=MarkRules(descriptions=_DESCRIPTIONS),
+    marks=_MARKS,
     parameters=_PARAMETERS,
     visibility=_visibility_by_hash,
     imports=_read_imports,
@@ -49,7 +71,7 @@ _TYPESCRIPT = LanguageSymbols(
 )
 SYMBOLS = {
     "javascript": LanguageSymbols(
-        marks=MarkRules(descriptions=_DESCRIPTIONS),
+        marks=_MARKS,
         parameters=_PARAMETERS,
         visibility=_visibility_by_hash,
         imports=_read_imports,

@@ -95,9 +95,7 @@ _RULES = LanguageRules(
     constructor_member="constructor",
     own_object=frozenset({"this"}),
     base_object=frozenset({"super"}),
-    labels=frozenset(
-        {"pair", "pair_pattern", "method_definition", "jsx_attribute", "labeled_statement", "enum_assignment"}
-    ),
+    labels=frozenset({"pair", "method_definition", "jsx_attribute", "labeled_statement", "enum_assignment"}),
 )
 _TYPED_RULES = replace(
     _RULES,

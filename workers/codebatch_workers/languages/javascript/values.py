@@ -22,7 +22,7 @@ def _read_loop(_target: Node, loop: Node, _index: int, _utf8: bytes) -> Declarat
 
 SCRIPT_VALUES = ValueRules(
     wrappers=frozenset({"Promise", "Readonly"}),
-    class_wrappers=frozenset({"Awaited", "InstanceType", "NonNullable", "Partial", "Required"}),
+    class_wrappers=frozenset({"Awaited", "InstanceType", "NonNullable", "Omit", "Partial", "Pick", "Required"}),
     own_types=lambda _function, _utf8: frozenset({"this"}),
     collections=frozenset(_COLLECTIONS.split()),
     mappings=frozenset({"Map", "ReadonlyMap", "Record"}),

@@ -23,6 +23,7 @@ from codebatch_workers.uses.language_resolver import LanguageResolver
 from codebatch_workers.uses.language_rules import CLASS_TYPES, LINK_CERTAINTY
 
 _STEPS_MAX = 12
+_LANGUAGES = frozenset({"kotlin", "scala"})
 _FactsOf = Callable[[str], SourceFacts | None]
 _LOCAL_KINDS = frozenset({"parameter", "variable"})
 _TYPE_PARAMETERS = frozenset({"type_parameter"})
@@ -38,7 +39,20 @@ class KotlinUses(LanguageResolver):
         chain = facts.chain_of(name)
         if name.type not in _NAME_NODES or chain.is_open or _is_label(name):
             return UNKNOWN
-        return _KotlinFile(facts, self.facts_of).resolve(name, chain.names, chain.start, scope)
+        resolved = _KotlinFile(facts, self.facts_of).resolve(name, chain.names, chain.start, scope)
+        is_extended = resolved is EXTERNAL and len(chain.names) > 1 and self._has_extension(chain.names[-1])
+        return UNKNOWN if is_extended else resolved
+
+    def _has_extension(self, name: str) -> bool:
+        """Return whether a file adds a member with a name to types that are defined elsewhere."""
+        files = (facts for facts in map(self.facts_of, self.files_with_name(name)) if facts is not None)
+        nodes = (
+            facts.name_of(symbol)
+            for facts in files
+            for symbol in (facts.all_symbols if facts.language in _LANGUAGES else ())
+            if symbol.name == name
+        )
+        return any(node is not None and _is_extension(node) for node in nodes)
 
 
 class _KotlinFile:
@@ -201,17 +215,39 @@ def _has_other_receiver(node: Node) -> bool:
     while outer is not None and outer.type not in _CLASS_BODIES:
         if outer.type in ("lambda_literal", "object_literal"):
             return True
-        if outer.type == "function_declaration":
-            name = outer.child_by_field_name("name")
-            before = [child for child in outer.named_children if name is not None and child.end_byte <= name.start_byte]
-            if any(child.type in ("user_type", "nullable_type", "parenthesized_type") for child in before):
-                return True
+        if _has_receiver(outer):
+            return True
         outer = outer.parent
     return (
         outer is not None
         and outer.parent is not None
         and outer.parent.type in ("object_literal", "instance_expression")
     )
+
+
+def _has_receiver(declaration: Node) -> bool:
+    """Return whether a node declares a function or property of a type that precedes its name, in Kotlin."""
+    if declaration.type not in ("function_declaration", "property_declaration"):
+        return False
+    for child in declaration.named_children:
+        if child.type in ("identifier", "variable_declaration"):
+            return False
+        if child.type in ("user_type", "nullable_type", "parenthesized_type"):
+            return True
+    return False
+
+
+def _is_extension(name: Node) -> bool:
+    """Return whether a definition is an extension, or a member of an implicit class."""
+    around = name.parent
+    while around is not None:
+        if around.type == "extension_definition" or _has_receiver(around):
+            return True
+        modifiers = around.named_children[:1] if around.type == "class_definition" else []
+        if any(child.type == "modifiers" and b"implicit" in (child.text or b"") for child in modifiers):
+            return True
+        around = around.parent
+    return False
 
 
 def kotlin_type(name: Node, utf8: bytes) -> str:

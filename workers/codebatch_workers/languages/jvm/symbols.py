@@ -91,9 +91,34 @@ def _read_implicit(node: Node) -> Iterator[str]:
         yield "implicit"
 
 
-def _read_given(node: Node) -> Iterator[str]:
+_ANONYMOUS_CLASSES = frozenset({"instance_expression", "object_creation_expression", "object_literal"})
+_AROUND_BASES = re.compile(
+    "annotated_type|applied_constructor_type|compound_type|constructor_invocation|delegation_specifiers?"
+    "|explicit_delegation"
+)
+
+
+def _read_anonymous_class(node: Node) -> Iterator[str]:
+    """Yield `new A` for a member of an anonymous class or object with the base `A`."""
+    body = node.parent if node.parent is not None and node.parent.type in ("class_body", "template_body") else None
+    owner = None if body is None else body.parent
+    for child in owner.named_children if owner is not None and owner.type in _ANONYMOUS_CLASSES else ():
+        if child != body:
+            yield from _read_bases(child)
+
+
+def _read_bases(node: Node) -> Iterator[str]:
+    if _AROUND_BASES.fullmatch(node.type):
+        for child in node.named_children:
+            yield from _read_bases(child)
+    elif node.type.endswith("_type") or node.type.endswith("type_identifier"):
+        yield f"new {re.split(rb'[<[]', node.text or b'')[0].decode('utf-8', 'replace').strip()}"
+
+
+def _read_scala_marks(node: Node) -> Iterator[str]:
     if node.type == "given_definition":
         yield "given"
+    yield from _read_anonymous_class(node)
 
 
 # Marks that only describe a definition.
@@ -106,7 +131,7 @@ _DESCRIPTIONS = frozenset(
 )
 SYMBOLS = {
     "java": LanguageSymbols(
-        marks=MarkRules(descriptions=_DESCRIPTIONS),
+        marks=MarkRules(descriptions=_DESCRIPTIONS, read_around=_read_anonymous_class),
         parameters=ParameterRules(read_name=_read_java_parameter),
         visibility=_java_visibility,
         has_imports_without_calls=True,
@@ -114,7 +139,7 @@ SYMBOLS = {
         used_names=read_java_names,
     ),
     "kotlin": LanguageSymbols(
-        marks=MarkRules(descriptions=_DESCRIPTIONS),
+        marks=MarkRules(descriptions=_DESCRIPTIONS, read_around=_read_anonymous_class),
         imports=_read_kotlin_imports,
         inner_names={"identifier": is_marked_name, "string_content": _is_interpolated_name},
         used_names=read_kotlin_names,
@@ -122,7 +147,7 @@ SYMBOLS = {
     "scala": LanguageSymbols(
         imports=_read_scala_imports,
         inner_names={"identifier": is_marked_name},
-        marks=MarkRules(descriptions=_DESCRIPTIONS, read_before=_read_implicit, read_around=_read_given),
+        marks=MarkRules(descriptions=_DESCRIPTIONS, read_before=_read_implicit, read_around=_read_scala_marks),
         outer_callees=frozenset({"generic_function"}),
         used_names=read_scala_names,
     ),

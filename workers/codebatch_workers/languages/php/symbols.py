@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -87,11 +88,19 @@ def _is_deferred(node: Node, _utf8: bytes) -> bool:
     return node.type != "namespace_use_declaration" and is_within(node, _FUNCTION_NODES)
 
 
+def _read_anonymous_class(node: Node) -> Iterator[str]:
+    """Yield `new A` for a member of an anonymous class with the base `A`."""
+    owner = None if node.parent is None else node.parent.parent
+    for clause in owner.named_children if owner is not None and owner.type == "anonymous_class" else ():
+        for base in clause.named_children if clause.type in ("base_clause", "class_interface_clause") else ():
+            yield f"new {(base.text or b'').decode('utf-8', 'replace')}"
+
+
 # Marks that only describe a definition.
 _DESCRIPTIONS = frozenset(b"deprecated override pure returntypewillchange".split())
 SYMBOLS = {
     "php": LanguageSymbols(
-        marks=MarkRules(descriptions=_DESCRIPTIONS),
+        marks=MarkRules(descriptions=_DESCRIPTIONS, read_around=_read_anonymous_class),
         parameters=ParameterRules(declare_fields=True),
         imports=_read_imports,
         import_calls=frozenset(

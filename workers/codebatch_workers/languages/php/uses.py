@@ -119,10 +119,9 @@ class _PhpUse:
             imported = _import_of(facts, written, is_function=kinds is _FUNCTIONS)
             if imported is not None:
                 return self._follow(facts.links_of(imported), imported.target, kinds)
-            namespaces = [symbol for symbol in facts.all_symbols if symbol.symbol_type == "namespace"]
-            own = [] if len(namespaces) > 1 else _outermost(facts, written, kinds)
-            if own:
-                return SymbolMeaning("exact" if len(own) == 1 else "name", tuple(own))
+        own = _outermost(facts, _without_own_namespace(facts, written), kinds)
+        if own:
+            return SymbolMeaning("exact" if len(own) == 1 else "name", tuple(own))
         return self._follow(facts.implicit_links.get(written, ()), written, kinds)
 
     def _follow(self, edges: Sequence[Edge], written: str, kinds: frozenset[str]) -> SymbolMeaning | None:
@@ -332,6 +331,14 @@ def _methods_named(facts: SourceFacts, qualified: str) -> Iterator[Symbol]:
 
 def _text(facts: SourceFacts, node: Node) -> str:
     return "".join(facts.text(node).split())
+
+
+def _without_own_namespace(facts: SourceFacts, written: str) -> str:
+    """Return a name without the namespace of the file, or an empty text if it is not in it or the file has several."""
+    namespaces = [symbol.name for symbol in facts.all_symbols if symbol.symbol_type == "namespace"]
+    own = "\\".join(["", *namespaces, ""])
+    name = written[len(own) :] if written.lower().startswith(own.lower()) else written
+    return "" if "\\" in name or len(namespaces) > 1 else name
 
 
 def _bind_import(file: SourceFile, _statement: Node, imported: ImportedName, target: str) -> LocalImport | None:

@@ -15,6 +15,7 @@ FACTS = {
         has_all_links=True,
         maps_module_roots=True,
         unparsed_users=frozenset({"cython"}),
+        structural_base="Protocol",
         called_methods=r"__\w+__",
         references=ReferenceFacts(
             dynamic_names=re.compile(

@@ -146,8 +146,14 @@ def _is_autoload(node: Node, utf8: bytes) -> bool:
     return method is not None and utf8[method.start_byte : method.end_byte] == b"autoload"
 
 
-def _read_method_around(node: Node) -> Iterator[str]:
-    """Yield the method that gets a definition as its argument, as in `memoize def name`."""
+def _read_around(node: Node) -> Iterator[str]:
+    """Yield the method that gets a definition as its argument, as in `memoize def name`.
+
+    Yield `module` for a method of a module.
+    """
+    body = node.parent if node.type == "method" else None
+    if body is not None and body.parent is not None and body.parent.type == "module":
+        yield "module"
     call = node.parent if node.type == "argument_list" else None
     if call is not None and (call.text or b"").isascii():
         method = call.child_by_field_name("method")
@@ -166,7 +172,7 @@ SYMBOLS = {
             "string_content": _is_listed_symbol,
         },
         name_ends=b"?!",
-        marks=MarkRules(read_around=_read_method_around),
+        marks=MarkRules(read_around=_read_around),
         unmarked_calls=_unmarked_calls,
         used_names=read_names,
     ),

@@ -23,7 +23,12 @@
 (import_require_clause (identifier) @bound source: (_) @source)
 
 (extends_clause value: (_) @base)
-(extends_type_clause type: (_) @base)
+(extends_type_clause type: [(type_identifier) (nested_type_identifier)] @base)
+; `Omit<A, "x">` has members of `A`.
+((extends_type_clause type: (generic_type name: (_) @_name type_arguments: (type_arguments . (_) @base)))
+  (#match? @_name "^(Omit|Partial|Pick|Readonly|Required)$"))
+((extends_type_clause type: (generic_type name: (_) @_name) @base)
+  (#not-match? @_name "^(Omit|Partial|Pick|Readonly|Required)$"))
 (implements_clause (_) @base)
 
 (accessibility_modifier) @visibility

@@ -21,7 +21,7 @@
 (class_declaration [(base_clause (_) @base) (class_interface_clause (_) @base)])
 (interface_declaration (base_clause (_) @base))
 (enum_declaration (class_interface_clause (_) @base))
-(anonymous_class [(base_clause (_) @base.anonymous) (class_interface_clause (_) @base.anonymous)])
+(anonymous_class [(base_clause (_) @base.anonymous @use) (class_interface_clause (_) @base.anonymous @use)])
 (function_call_expression function: [(name) (qualified_name) (relative_name) (parenthesized_expression)] @call)
 (member_call_expression name: (name) @tail)
 (nullsafe_member_call_expression name: (name) @tail)
