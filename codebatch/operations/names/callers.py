@@ -45,14 +45,15 @@ def find_callers(
     definition: str = "",
     is_exact: bool = False,
     noun: str = "name",
+    search: UseSearch | None = None,
 ) -> Answer[list[Caller]]:
     """Return the scopes that call a name in files that match `path`, by path and first call.
 
     The name may be unqualified, or partly or fully qualified. `definition` and `is_exact` are as in `find_symbol_uses`,
-    `noun` as in NameSearch.
+    `noun` as in NameSearch. `search` is a new search, if it is given.
     Raises InvalidInput or StoreCorrupt.
     """
-    search = UseSearch(question)
+    search = search or UseSearch(question)
     found = search_uses(search, name, definition=definition, is_exact=is_exact, roles=("call",), path=path)
     by_scope: dict[tuple[object, ...], Caller] = {}
     for use in found.uses:

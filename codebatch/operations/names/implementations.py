@@ -67,14 +67,19 @@ class Implementation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_implementations(
-    question: BatchQuery, name: str, path: PathPatterns = "", *, definition: str = ""
+    question: BatchQuery,
+    name: str,
+    path: PathPatterns = "",
+    *,
+    definition: str = "",
+    like: UseSearch | None = None,
 ) -> Answer[list[Implementation]]:
     """Return the implementations of the types and methods with a name in files that match `path`, by path and location.
 
     The name may be qualified. `definition` selects one symbol by its place, as `path:line` or `path`. A type that the
-    batch does not define can have implementations, too. Raises InvalidInput or StoreCorrupt.
+    batch does not define can have implementations, too. `like` is as in UseSearch. Raises InvalidInput or StoreCorrupt.
     """
-    search = UseSearch(question)
+    search = UseSearch(question, like=like)
     known, _ = find_definitions_only(question, name)
     definitions = definitions_at(question.records, name, known, definition)
     last = last_name_component(name)

@@ -14,6 +14,7 @@ from codebatch.operations.names.callers import find_callers
 from codebatch.operations.names.implementations import find_implementations
 from codebatch.operations.names.in_source_tests import find_test_scopes
 from codebatch.operations.names.symbol_impact import FILE_OR_NAME
+from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, refuse_unknown_path
 from codebatch.operations.queries.definitions import find_definitions_only, last_name_component
 from codebatch.query.answers.dependencies import BatchImports, find_dependents, tasks_for_dependencies
@@ -61,7 +62,8 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     refuse_unknown_path(records, name, noun)
     definitions, defined = find_definitions_only(question, name)
     refuse_unknown_path(records, name, noun, is_defined=bool(definitions))
-    callers = find_callers(question, name, noun=FILE_OR_NAME)
+    search = UseSearch(question)
+    callers = find_callers(question, name, noun=FILE_OR_NAME, search=search)
     if not definitions:
         hint = f"see: codebatch references {shlex.quote(last_name_component(name))}"
         raise InvalidInput(f"the batch has uses, but no definition of {name!r}", hint=hint)
@@ -72,7 +74,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     overview = SymbolOverview(
         definitions=definitions,
         callers=caller_rows,
-        implementations=[found.row for found in find_implementations(question, name).result],
+        implementations=[found.row for found in find_implementations(question, name, like=search).result],
         calls=[
             call
             for definition in followed

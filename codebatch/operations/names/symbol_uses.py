@@ -202,7 +202,10 @@ class UseSearch(SourceFiles):
     - `unbound`: the number of files that import a module with a default export late, without a name for the export.
     """
 
-    def __init__(self, question: BatchQuery, progress: SearchProgress = ignore_progress) -> None:
+    def __init__(
+        self, question: BatchQuery, progress: SearchProgress = ignore_progress, like: UseSearch | None = None
+    ) -> None:
+        """`like` is another search in the same batch, whose facts about files are used too."""
         super().__init__(question)
         self.unfollowed = self._outer_calls = self.unbound = self.unfitting = 0
         self.overridden: Mapping[SymbolKey, Overridden] = {}
@@ -213,6 +216,9 @@ class UseSearch(SourceFiles):
         self._exporting: set[tuple[str, str]] = set()
         self._seen: dict[str, Counter[bytes]] = defaultdict(Counter)
         self._progress = progress
+        if like is not None:
+            self.resolver, self.hierarchy, self.missing = like.resolver, like.hierarchy, like.missing
+            return
         self.resolver = use_services().project_uses(self.read, self.links_of, self.files_with_name)
         self.hierarchy = ClassHierarchy(self.records, self.resolver)
 
