@@ -79,6 +79,12 @@ class ProjectUses(Protocol):
         A definition is excluded if compilers check the number of arguments, or if another one fits.
         """
 
+    def can_override(self, method: tuple[str, int, int], base: tuple[str, int, int]) -> bool:
+        """Return whether a method can override another one, by their modifiers and parameters.
+
+        A method is given by its path, line and column.
+        """
+
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""
 

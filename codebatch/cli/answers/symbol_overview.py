@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from codebatch.cli.answers.empty_answers import doubt_lines, none_text
 from codebatch.cli.framework.answer_printing import emit_document
 from codebatch.cli.framework.context import CommandContext
-from codebatch.cli.output.records import record_line
+from codebatch.cli.output.records import implementation_line, record_line
 from codebatch.cli.output.widths import fit_line, terminal_width
-from codebatch.cli.query.symbol_options import implementation_line
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.names.symbol_overview import SymbolOverview
 from codebatch.operations.queries.batch_query import Answer, BatchQuery

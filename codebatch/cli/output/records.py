@@ -181,3 +181,17 @@ def _most_frequent_text(counts: dict[str, int], limit: int) -> str:
     ranked_text = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])
     remaining = len(ranked) - limit
     return f"{ranked_text}, {remaining} more" if remaining > 0 else ranked_text
+
+
+def resolution_mark(row: JsonRecord) -> str:
+    """Return a text in brackets, after a space, for a relation that is not certain. Otherwise, return no text."""
+    resolution = row["resolution"]
+    if resolution == "exact":
+        return ""
+    return " (by name)" if resolution == "name" else f" ({resolution})"
+
+
+def implementation_line(row: JsonRecord) -> str:
+    """Return a row of `codebatch implementations` as one line."""
+    text = f"{row['symbol_type']} {row['qualified']} {row['relation']} {row['base']}{resolution_mark(row)}"
+    return f"{record_path(row)}:{row['line']}:{row['column']}: {text}"

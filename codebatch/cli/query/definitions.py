@@ -21,13 +21,11 @@ from codebatch.cli.framework.context import (
 )
 from codebatch.cli.framework.format_option import form_option, resolve_form
 from codebatch.cli.framework.path_arguments import path_clause, path_restriction, paths_argument
-from codebatch.cli.output.records import record_line
+from codebatch.cli.output.records import implementation_line, record_line, resolution_mark
 from codebatch.cli.query.symbol_options import (
     certainty_mark,
     definition_option,
     exact_option,
-    implementation_line,
-    resolution_mark,
 )
 from codebatch.model.entry import display_path
 from codebatch.query.fields import JsonRecord, record_path

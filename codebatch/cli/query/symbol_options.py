@@ -1,9 +1,10 @@
-"""Options of commands about the uses and implementations of a symbol, and the texts of their rows."""
+"""Options of commands about the uses of a symbol, and the texts of their rows."""
 
 from __future__ import annotations
 
 from codebatch.cli.framework.commands import option
-from codebatch.query.fields import JsonRecord, record_path
+from codebatch.cli.output.records import resolution_mark
+from codebatch.query.fields import JsonRecord
 
 definition_option = option(
     "--definition",
@@ -25,17 +26,3 @@ def certainty_mark(row: JsonRecord) -> str:
     if row["resolution"] == "name" and isinstance(candidates, int) and candidates > 1:
         return f" (by name, {candidates:,} candidates)"
     return resolution_mark(row)
-
-
-def resolution_mark(row: JsonRecord) -> str:
-    """Return a text in brackets, after a space, for a relation that is not certain. Otherwise, return no text."""
-    resolution = row["resolution"]
-    if resolution == "exact":
-        return ""
-    return " (by name)" if resolution == "name" else f" ({resolution})"
-
-
-def implementation_line(row: JsonRecord) -> str:
-    """Return a row of `codebatch implementations` as one line."""
-    text = f"{row['symbol_type']} {row['qualified']} {row['relation']} {row['base']}{resolution_mark(row)}"
-    return f"{record_path(row)}:{row['line']}:{row['column']}: {text}"

@@ -60,6 +60,9 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `base_mark`: the beginning of the mark of a method that names the base whose code calls it: `impl Base`.
     - `calls_by_type`: `Type.f(x)` calls the method of `x`, which can be the one of a subtype.
     - `has_methods_in_literals`: the key of a literal can be a method of a class or interface.
+    - `indirect_bases`: a pattern for code that can derive a type from the type `NAME`, but does not declare `NAME` as
+      its base: a class that is made at run time, a macro. Aliases `Other = NAME` exist in all languages.
+    - `hides_fields`: a field does not override one of a base that has its name.
     - `refuses_cycles`: compilers refuse import cycles of packages, and compile the files of a package together.
     - `references`: the facts by which a check finds broken references. If None, references are not checked.
     - `test_mark`: marks of tests in source files, besides the code that they test.
@@ -84,6 +87,8 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     base_mark: str = ""
     calls_by_type: bool = False
     has_methods_in_literals: bool = False
+    indirect_bases: str = ""
+    hides_fields: bool = False
     refuses_cycles: bool = False
     references: ReferenceFacts | None = None
     test_mark: re.Pattern[bytes] | None = None

@@ -14,9 +14,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.model.analysis.uses import Certainty, NameUse, least_certain
+from codebatch.model.analysis.uses import Certainty, NameUse, SourceReader, least_certain
 from codebatch.model.record import ANONYMOUS
-from codebatch.operations.names.symbol_use import Overridden, SymbolKey, language_facts, symbol_keys
+from codebatch.operations.names.symbol_use import (
+    Overridden,
+    SymbolKey,
+    SymbolUse,
+    definition_place,
+    language_facts,
+    symbol_keys,
+)
 from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
@@ -29,6 +36,12 @@ ANONYMOUS_MARK = "new "
 MODULE_MARK = "module"
 """The mark of a method that classes get when they include its module, or objects when they are extended by it."""
 _SEPARATORS = re.compile(r"[.:\\]+")
+_ALIASES_FOLLOWED_MAX = 5
+# Another name for a type, from the other name to the end of the name of the type: `Other = a.Name<T>;`.
+_ALIAS = re.compile(
+    r"\w+\s*(?:<[^=]*>|\[[^=]*\])?(?::[^=]*)?=\s*(?:[\w.:\\]*\W)?(\w+)\s*(?:<[^;]*>|\[[^;]*\])?\s*(?:$|[;&|#}]|//)"
+)
+_ALIAS_TYPES = frozenset({"constant", "type", "variable"})
 _METHOD_TYPES = frozenset({"method", "property", "function"})
 CLASS_TYPES = frozenset({"class", "struct", "interface", "trait", "type", "enum", "module"})
 
@@ -41,19 +54,24 @@ class Bases(msgspec.Struct, frozen=True):
 
 
 class _TypesOfFile(NamedTuple):
-    """The classes of a file by their qualified names, its `inherits` edges, and its methods."""
+    """The classes of a file by their qualified names, its `inherits` edges, its methods, and possible aliases."""
 
     classes: Mapping[str, JsonRecord]
     bases: Sequence[JsonRecord]
     methods: Sequence[JsonRecord]
+    aliases: Mapping[str, JsonRecord]
 
 
 class ClassHierarchy:
-    """The classes of a batch and their bases. The records of a file are read once. Methods raise StoreCorrupt."""
+    """The classes of a batch and their bases. The records of a file are read once. Methods raise StoreCorrupt.
 
-    def __init__(self, records: BatchRecords, uses: ProjectUses) -> None:
+    It has many methods because all of them use these records.
+    """
+
+    def __init__(self, records: BatchRecords, uses: ProjectUses, read: SourceReader) -> None:
         self._records = records
         self._uses = uses
+        self._read = read
         self._by_path: dict[str, _TypesOfFile] = {}
         self._structural: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
         self._type_names: dict[str, bool] = {}
@@ -74,10 +92,15 @@ class ClassHierarchy:
             heirs = self._heirs(method)
             for other in others:
                 certainty = self._certainty(bases, other) or self._structural_certainty(other, owner_of(method))
-                if certainty or self._is_implemented_by_heir(other, heirs):
+                is_implemented = certainty is not None or self._is_implemented_by_heir(other, heirs)
+                if is_implemented and self.can_override(method, other):
                     certainty = certainty or "name"
                     found[symbol_key(other)] = Overridden(str(other["qualified"]), certainty)
         return found
+
+    def can_override(self, method: JsonRecord, base: JsonRecord) -> bool:
+        """Return whether a method of a type can override one of a base of the type."""
+        return self._uses.can_override(definition_place(method), definition_place(base))
 
     def outer_bases(self, method: JsonRecord) -> list[str]:
         """Return the names of the bases that can call a method, and that the batch does not define.
@@ -167,6 +190,22 @@ class ClassHierarchy:
             self._type_names[name] = any(map(is_type, records))
         return self._type_names[name]
 
+    def aliases_at(self, uses: Iterable[SymbolUse]) -> Iterator[SymbolKey]:
+        """Yield the aliases that the lines of some uses of a type define for it."""
+        for use in uses:
+            path = os.fsdecode(use.path)
+            for qualified, record in self._types_in(path).aliases.items() if use.use.role == "reference" else ():
+                if record["line"] == use.use.line and self._aliased(path, record) == last_name(use.use.target):
+                    yield path, qualified
+
+    def _aliased(self, path: str, alias: JsonRecord) -> str:
+        """Return the last name of the type for which a definition is only another name, or an empty text."""
+        source = self._read(path)
+        _, line, column = definition_place(alias)
+        text = b"" if source is None else b"".join(source[0].splitlines()[line - 1 : line])
+        found = _ALIAS.match(text.decode("utf-8", "replace"), column - 1)
+        return "" if found is None else found[1]
+
     def structural_types(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
         """Return the types that have all methods of an interface, in languages where these implement it.
 
@@ -180,8 +219,8 @@ class ClassHierarchy:
     def _types_with_methods(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
         bases = self.bases(interface)
         declared = {interface, *bases.known}
-        methods = [method for path, _ in declared for method in self._types_in(path).methods]
-        needed = {str(method["name"]) for method in methods if owner_of(method) in declared}
+        listed = [method for path, _ in declared for method in self._types_in(path).methods]
+        needed = {str(method["name"]): method for method in listed if owner_of(method) in declared}
         if not needed:
             return {}
         named = RecordFilter(kinds=("symbol",), names=tuple(needed), symbol_types=("method",))
@@ -189,7 +228,8 @@ class ClassHierarchy:
         types: dict[SymbolKey, SymbolKey] = {}
         for record in self._records.iter_records("symbols", named, is_auxiliary=True):
             owner = owner_of(record)
-            names[self._whole(owner)].add(str(record["name"]))
+            if self._implements(record, needed[str(record["name"])]):
+                names[self._whole(owner)].add(str(record["name"]))
             types.setdefault(self._whole(owner), owner)
         language = self._uses.language_of(interface[0])
         is_certain = not bases.outer and fact_services().language_facts(language).has_structural_types
@@ -198,10 +238,17 @@ class ClassHierarchy:
             type_: certainty
             for whole, type_ in types.items()
             if type_ not in declared
-            and needed <= names[whole].union(*(names[self._whole(base)] for base in self.bases(type_).known))
+            and needed.keys() <= names[whole].union(*(names[self._whole(base)] for base in self.bases(type_).known))
             and not self._is_open(type_)
             and fact_services().call_each_other(self._uses.language_of(type_[0]), language)
         }
+
+    def _implements(self, method: JsonRecord, declared: JsonRecord) -> bool:
+        """Return whether a method is one that an interface declares. A private one is visible only in its package."""
+        is_visible = declared.get("visibility") != "private" or (
+            os.path.dirname(path_bytes(method)) == os.path.dirname(path_bytes(declared))
+        )
+        return is_visible and self.can_override(method, declared)
 
     def _is_open(self, class_: SymbolKey) -> bool:
         """Return whether a type is one that other types implement by their methods alone."""
@@ -261,21 +308,34 @@ class ClassHierarchy:
 
     def _resolve(self, path: str, edge: JsonRecord) -> tuple[Certainty, Sequence[SymbolKey]]:
         """Return the classes that a base at the place of an edge can be, and how certain this is."""
-        name = str(last_name(edge["target"]))
-        uses = [use for use in self._uses.uses_in(path, name) if names_base(use, edge)]
-        if any(use.resolved.certainty == "external" for use in uses):
-            return "external", ()
-        resolved = next((use.resolved for use in uses if use.resolved.definitions), None)
-        if resolved is not None:
-            found = {(each.path, each.qualified) for each in resolved.definitions if each.symbol_type in CLASS_TYPES}
-            return resolved.certainty, sorted(found)
-        return "name", self._named_classes(str(edge["target"]), path)
+        written = str(edge["target"])
+        uses = [use for use in self._uses.uses_in(path, str(last_name(written))) if names_base(use, edge)]
+        for _ in range(_ALIASES_FOLLOWED_MAX):
+            if any(use.resolved.certainty == "external" for use in uses):
+                return "external", ()
+            resolved = next((use.resolved for use in uses if use.resolved.definitions), None)
+            if resolved is None:
+                break
+            places = {(each.path, each.qualified): each for each in resolved.definitions}
+            alias = next(((key[0], alias) for key in places if (alias := self._alias(key))), None)
+            if alias is None:
+                found = {key for key, each in places.items() if each.symbol_type in CLASS_TYPES}
+                return resolved.certainty, sorted(found)
+            path, record = alias
+            written = self._aliased(path, record)
+            uses = [use for use in self._uses.uses_in(path, written) if use.line == record["line"]]
+        return "name", self._named_classes(written, path)
 
     def _named_classes(self, written: str, path: str) -> list[SymbolKey]:
         """Return the classes that a name as written in a file can mean, with all parts of the name."""
         parts = _parts(written)
         classes = set(map(symbol_key, self._classes(parts[-1], path)))
         return sorted(class_ for class_ in classes if _parts(class_[1])[-len(parts) :] == parts)
+
+    def _alias(self, symbol: SymbolKey) -> JsonRecord | None:
+        """Return the definition of a symbol if it is only another name of a type."""
+        record = self._types_in(symbol[0]).aliases.get(symbol[1])
+        return record if record is not None and self._aliased(symbol[0], record) else None
 
     def _classes(self, name: str, path: str) -> Iterator[JsonRecord]:
         """Yield the classes with a name that code in a file can use."""
@@ -297,6 +357,7 @@ class ClassHierarchy:
                 {str(record["qualified"]): record for record in reversed(records) if is_type(record)},
                 [record for record in records if record["kind"] == "edge" and record["edge_type"] == "inherits"],
                 [record for record in records if is_method(record)],
+                {str(record["qualified"]): record for record in records if record.get("symbol_type") in _ALIAS_TYPES},
             )
         return self._by_path[path]
 

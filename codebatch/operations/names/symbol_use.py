@@ -119,8 +119,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     @staticmethod
     def of(selected: Sequence[JsonRecord], known: Sequence[JsonRecord], *, is_narrow: bool) -> Selection:
         """Return the selection of some definitions among all with a name. `is_narrow` is set if others can exist."""
-        keys, places = symbol_keys(selected), {_place(record) for record in selected}
-        equal = [_place(record) for record in known if symbol_keys([record]) <= keys]
+        keys, places = symbol_keys(selected), {definition_place(record) for record in selected}
+        equal = [definition_place(record) for record in known if symbol_keys([record]) <= keys]
         excluded = frozenset(equal) - places
         return Selection(definitions=equal if is_narrow else (), excluded=excluded)
 
@@ -144,7 +144,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         return not self.excluded.issuperset(fitting)
 
 
-def _place(record: JsonRecord) -> DefinitionPlace:
+def definition_place(record: JsonRecord) -> DefinitionPlace:
+    """Return the place of a definition."""
     line, column = record["line"], record["column"]
     assert isinstance(line, int)
     assert isinstance(column, int)

@@ -38,7 +38,7 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
 from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
-from codebatch.plugins.worker_services import fact_services, use_services
+from codebatch.plugins.worker_services import ProjectUses, fact_services, use_services
 from codebatch.query.answers.dependencies import BatchImports
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.spellings import Spellings
@@ -216,11 +216,15 @@ class UseSearch(SourceFiles):
         self._exporting: set[tuple[str, str]] = set()
         self._seen: dict[str, Counter[bytes]] = defaultdict(Counter)
         self._progress = progress
-        if like is not None:
-            self.resolver, self.hierarchy, self.missing = like.resolver, like.hierarchy, like.missing
-            return
-        self.resolver = use_services().project_uses(self.read, self.links_of, self.files_with_name)
-        self.hierarchy = ClassHierarchy(self.records, self.resolver)
+        self.missing = self.missing if like is None else like.missing
+        self.resolver: ProjectUses = (
+            use_services().project_uses(self.read, self.links_of, self.files_with_name)
+            if like is None
+            else like.resolver
+        )
+        self.hierarchy: ClassHierarchy = (
+            ClassHierarchy(self.records, self.resolver, self.read) if like is None else like.hierarchy
+        )
 
     @property
     def completeness(self) -> Completeness:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from codebatch.query.completeness import Completeness
 
 
+_SEPARATOR = re.compile(r"\.|::|->|[/\\]")
 # Variables, constants and fields are compared with case.
 _NAMED_WITHOUT_CASE = "symbol_type not in ('constant', 'enum_member', 'field', 'import', 'variable')"
 
@@ -31,9 +33,12 @@ def find_definitions_only(question: BatchQuery, name: str) -> tuple[list[JsonRec
         kinds=("symbol",), names=(last_name_component(name), name), where="symbol_type != 'import'"
     )
     answer = records.search_records(question, record_filter)
-    matches = [
-        record for record in answer.result if record["name"] == name or ends_with_name(record["qualified"], name)
-    ]
+    named = list(answer.result)
+    matches = [record for record in named if record["name"] == name or ends_with_name(record["qualified"], name)]
+    if not matches:  # The name can be written with the separators of another language: `a::b` for `a.b`.
+        parts = _SEPARATOR.split(name)
+        split = ((record, _SEPARATOR.split(str(record["qualified"]))) for record in named)
+        matches = [record for record, names in split if names[-len(parts) :] == parts]
     return matches or _find_other_spellings(question, name), answer.completeness
 
 

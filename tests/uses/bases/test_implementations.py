@@ -141,6 +141,98 @@ SHAPES = [
         "I::f",
         ["k.cpp:2:8 method K::f overrides I::f 1 name", "k.h:2:27 method K::f overrides I::f 1 name"],
     ),
+    (
+        "type that inherits one with its name",
+        {"a.py": "class Base: ...\n", "b.py": "import a\nclass Base(a.Base): ...\n", "c.py": "from b import Base\nclass Sub(Base): ...\n"},
+        "Base",
+        ["b.py:2:7 class Base inherits Base 1 exact", "c.py:2:7 class Sub inherits Base 1 exact"],
+    ),
+    (
+        "bases that inherit each other",
+        {"a.py": "class A(B): ...\nclass B(A): ...\nclass S(S): ...\n"},
+        "A",
+        ["a.py:2:7 class B inherits A 1 exact"],
+    ),
+    (
+        "python alias",
+        {"a.py": "class Base:\n    def hook(self): ...\nAlias = Base\nclass Sub(Alias): ...\n", "b.py": "import a\nQ = a.Sub\nclass Last(Q):\n    def hook(self): ...\n"},
+        "Base",
+        ["a.py:4:7 class Sub inherits Alias 1 exact", "b.py:3:7 class Last inherits Q 2 exact"],
+    ),
+    (
+        "typescript alias",
+        {"a.ts": "interface Base<T> { hook(): void }\ntype Al = Base<number>;\nclass Sub implements Al { hook() {} }\n"},
+        "Base.hook",
+        ["a.ts:3:27 method Sub.hook implements Base.hook 1 exact"],
+    ),
+    (
+        "field",
+        {"k.kt": "open class A { open val p = 1 }\nclass B : A() { override val p = 2 }\nclass C(override val p: Int) : A()\n"},
+        "A.p",
+        ["k.kt:2:30 field B.p overrides A.p 1 exact", "k.kt:3:22 field C.p overrides A.p 1 exact"],
+    ),
+    (
+        "constructor",
+        {"a.py": "class A:\n    def __init__(self): ...\nclass B(A):\n    def __init__(self): ...\n"},
+        "A.__init__",
+        ["a.py:4:9 constructor B.__init__ overrides A.__init__ 1 exact"],
+    ),
+    (
+        "other parameters",
+        {"A.java": "class A { void f(int a) {} }\nclass B extends A { void f(String s) {} void f(int a, int b) {} void f(int c) {} }\n"},
+        "A.f",
+        ["A.java:2:70 method B.f overrides A.f 1 exact"],
+    ),
+    (
+        "php qualified base",
+        {"p.php": "<?php namespace A; class Base {}\n", "q.php": "<?php namespace B;\nclass Sub extends \\A\\Base {}\n"},
+        "Base",
+        ["q.php:2:7 class Sub inherits Base 1 exact"],
+    ),
+    (
+        "php method of a class without a name",
+        {"p.php": "<?php interface Log { function put(); }\n$o = new class implements Log { function put() {} };\n"},
+        "Log.put",
+        ["p.php:2:42 method put implements Log.put 1 exact"],
+    ),
+    (
+        "other separator",
+        {"a.rb": "module M\n  class Base; end\nend\nclass A < M::Base; end\n"},
+        "M::Base",
+        ["a.rb:4:7 class A inherits M.Base 1 exact"],
+    ),
+    (
+        "javascript expressions",
+        {"a.js": "class Base {}\nclass Z { static In = class extends Base { hook() {} }; }\nfunction mk() { return class extends Base {}; }\nmodule.exports = class Foo extends Base {};\nconst X = class extends Base {};\n"},
+        "Base",
+        [
+            "a.js:2:37 class Z.<anonymous> inherits Base 1 exact",
+            "a.js:3:38 class mk.<anonymous> inherits Base 1 exact",
+            "a.js:4:36 class <anonymous> inherits Base 1 exact",
+            "a.js:5:7 class X inherits Base 1 exact",
+        ],
+    ),
+    (
+        "java annotated base",
+        {"J.java": "interface I {}\nclass A implements @X I {}\n"},
+        "I",
+        ["J.java:2:7 class A implements I 1 exact"],
+    ),
+    (
+        "kotlin method of a class without a name",
+        {"k.kt": "interface I { fun go() }\nval x = object : I { override fun go() {} }\n"},
+        "I.go",
+        ["k.kt:2:35 function go implements I.go 1 exact"],
+    ),
+    (
+        "go methods that do not fit",
+        {
+            "a/a.go": "package a\ntype Shape interface { Area(x, y int) int; name() }\ntype Sq struct{}\nfunc (s Sq) Area(x int, y int) int { return 1 }\nfunc (s Sq) name() {}\ntype No struct{}\nfunc (s No) Area() int { return 1 }\nfunc (s No) name() {}\n",
+            "b/b.go": "package b\ntype Sq struct{}\nfunc (s Sq) Area(x, y int) int { return 1 }\nfunc (s Sq) name() {}\n",
+        },
+        "Shape",
+        ["a/a.go:3:6 struct Sq implements Shape 1 inferred"],
+    ),
 ]  # fmt: skip
 
 
@@ -167,12 +259,69 @@ def test_restriction_to_files_and_to_one_definition(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ({"A.java": "class A { private void f() {} }\nclass B extends A { private void f() {} }\n"}, "A.f"),
+        ({"A.java": "class A { static void f() {} }\nclass B extends A { static void f() {} }\n"}, "A.f"),
+        ({"A.java": "class A { int f; }\nclass B extends A { int f; }\n"}, "A.f"),
+        ({"a.cs": "class A { public void F() {} }\nclass B : A { public new void F() {} }\n"}, "A.F"),
+        ({"k.kt": "open class A { private fun f() {} }\nclass B : A() { fun f() {} }\n"}, "A.f"),
+        ({"s.swift": "class A { static func f() {} }\nclass B: A { static func f() {} }\n"}, "A.f"),
+        ({"p.php": "<?php class A { private function f() {} }\nclass B extends A { function f() {} }\n"}, "A.f"),
+        ({"a.py": "class A:\n    def __f(self): ...\nclass B(A):\n    def __f(self): ...\n"}, "A.__f"),
+        ({"a.js": "class A { #f() {} }\nclass B extends A { #f() {} }\n"}, "A.#f"),
+        ({"a.cpp": "struct A { static void f(); };\nstruct B : A { static void f(); };\n"}, "A::f"),
+    ],
+    ids=["java private", "java static", "java field", "csharp", "kotlin", "swift", "php", "python", "js", "cpp"],
+)
+def test_a_method_that_cannot_override_is_no_implementation(tmp_path: Path, files: dict[str, str], name: str) -> None:
+    with batch_of(tmp_path, files) as batch:
+        answer = batch.implementations(name)
+        assert answer.result == []
+        assert answer.coverage is not None
+        assert answer.coverage.evidence == ()
+
+
+_INDIRECT = [
+    ("python", {"a.py": "class Base: ...\nE = type('E', (Base,), {})\n"}),
+    ("js", {"a.js": "class Base {}\nfunction D() {}\nutil.inherits(D, Base);\n"}),
+    ("ruby", {"a.rb": "class Base; end\nC = Class.new(Base) do\nend\n"}),
+    ("ruby include", {"a.rb": "module Base; end\nclass X; end\nX.send(:include, Base)\n"}),
+    ("rust macro", {"a.rs": "trait Base {}\nmacro_rules! im { ($t:ty) => { impl Base for $t {} } }\nim!(u8);\n"}),
+    ("rust derive", {"a.rs": "pub trait Base {}\n#[derive(Base)]\nstruct A;\n"}),
+    ("cpp", {"a.cpp": "struct Base {};\ntypedef Base Td;\nstruct G : Td {};\n"}),
+    ("scala", {"a.scala": "trait Base[T]\ngiven x: Base[String] with { }\n"}),
+    ("php", {"a.php": "<?php class Base {}\nclass_alias('Base', 'Foo');\nclass V extends Foo {}\n"}),
+    ("java", {"A.java": "interface Base { void f(); }\nclass U { Base b = () -> {}; }\n"}),
+    ("kotlin", {"a.kt": "fun interface Base { fun f() }\nval b = Base { }\n"}),
+    ("go", {"a.go": "package a\ntype Base interface{ F() }\ntype B2 Base\n"}),
+]
+
+
+@pytest.mark.parametrize("files", [each[1] for each in _INDIRECT], ids=[each[0] for each in _INDIRECT])
+def test_code_that_can_derive_a_type_is_evidence(tmp_path: Path, files: dict[str, str]) -> None:
+    with batch_of(tmp_path, files) as batch:
+        answer = batch.implementations("Base")
+        assert answer.result == []
+        assert answer.coverage is not None
+        assert [each.text for each in answer.coverage.evidence] == ["1 use can derive a type indirectly"]
+
+
+def test_a_name_with_a_package_has_evidence(tmp_path: Path) -> None:
+    with batch_of(tmp_path, {"p/Base.java": "package p;\nclass Base {}\nclass A extends Base {}\n"}) as batch:
+        coverage = batch.implementations("p.Base").coverage
+        assert coverage is not None
+        assert [each.text for each in coverage.evidence] == ["1 definition of Base may be meant"]
+
+
+@pytest.mark.parametrize(
     ("files", "evidence"),
     [
-        ({"a.py": "class Base: ...\n"}, []),
+        ({"a.py": "class Base: ...\ndef f(x: Base): return isinstance(x, Base), Base()\n"}, []),
+        ({"a.rs": "pub trait Draw {}\npub struct Base;\nimpl Draw for Base {}\n"}, []),
         ({"a.py": "import six\nclass Base: ...\nclass Sub(six.with_metaclass(type, Base)): ...\n"}, ["reference"]),
     ],
-    ids=["firm", "base in an expression"],
+    ids=["firm", "type with a base", "base in an expression"],
 )
 def test_none_is_firm_only_without_evidence(tmp_path: Path, files: dict[str, str], evidence: list[str]) -> None:
     with batch_of(tmp_path, files) as batch:

@@ -15,7 +15,7 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     block          a scope without a name that is not a function in metrics (closures)
     impl           Rust's `impl` and Swift's `extension`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
-    base.anonymous a type that a class without a name inherits from; the class is named `<anonymous>`
+    base.anonymous a type that a class without a name inherits from: `<anonymous>`; a `base` at the same place precedes
     call           a callee; `tail` is the last name of a callee, whose other names are before it
     source, bound  the target of an import, and a name that it binds, if the statement needs no further analysis.
                    `source` is a string. `source.file` is one from the directory of the file, `source.word` a word

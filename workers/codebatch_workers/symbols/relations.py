@@ -22,6 +22,7 @@ _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _LINE_CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
+_MARKS = re.compile(rb"@[\w.]+(?:\([^)]*\))?\s+")
 _BASE_NAME = re.compile(rb"[\w.$:\\\x80-\xff]+\Z")
 
 
@@ -97,11 +98,14 @@ class FileRelations:
             self._deferred.update(offsets)
 
     def _add_bases(self) -> None:
+        named = {node.start_byte for node in self.captures.get("base", ())}
         for capture, suffix in (("base", ""), ("base.anonymous", ANONYMOUS)):
             for node in self.captures.get(capture, ()):
                 start = node.start_byte
+                if suffix and start in named:
+                    continue
                 text = strip_generics(self.utf8[start : node.end_byte][:NAME_BYTES_MAX])
-                text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
+                text = _MARKS.sub(b"", text).split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
                 source = ".".join(filter(None, (self._scope_at(start).qualified, suffix)))
                 if source and _BASE_NAME.match(text):
                     self._edges.append((start, "inherits", source, text.decode("utf-8", "replace")))

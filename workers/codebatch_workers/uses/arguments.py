@@ -88,6 +88,31 @@ def select_callable(
     return [one for one in definitions if _fits(unknown, facts, facts_of(one[0]), one[1:], rules, with_inherited=True)]
 
 
+def can_override(facts: SourceFacts, start: int, base_facts: SourceFacts, base_start: int) -> bool:
+    """Return whether the method with its name at an offset can override another, by their modifiers and parameters."""
+    name, rules = base_facts.node_at(base_start), base_facts.rules
+    function = None if name is None else base_facts.function_at(name)
+    if facts.language != base_facts.language or name is None or function is None:
+        return True
+    if rules.final_method is not None and not _is_of_interface(function):
+        declaration = function.parent if function.type.endswith("_declarator") else None
+        text = base_facts.file.utf8[(declaration or function).start_byte : name.end_byte]
+        if rules.final_method.search(text):
+            return False
+    if rules.arguments is None or not rules.arguments.are_checked:
+        return True
+    own, other = _parameters(facts, start), _parameters(base_facts, base_start)
+    if own is None or other is None or own.most is None or other.most is None:
+        return True
+    pairs = zip(own.kinds, other.kinds, strict=False)
+    return own.most == other.most and all(one == wanted or not one or not wanted for one, wanted in pairs)
+
+
+def _is_of_interface(method: Node) -> bool:
+    owner = None if method.parent is None else method.parent.parent
+    return owner is not None and owner.type.startswith(("interface", "protocol", "trait"))
+
+
 def _fits(
     kinds: Sequence[str],
     facts: SourceFacts,

@@ -12,7 +12,7 @@ from codebatch_workers.symbols.language_symbols import LanguageSymbols
 from codebatch_workers.symbols.marks import find_marks
 from codebatch_workers.symbols.occurrences.references import find_occurrences, may_contain_name
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.uses.arguments import select_callable
+from codebatch_workers.uses.arguments import can_override, select_callable
 from codebatch_workers.uses.chains import name_components
 from codebatch_workers.uses.file_facts import SourceFacts
 from codebatch_workers.uses.language_resolver import LanguageUses, UseContext
@@ -104,6 +104,16 @@ class SnapshotUses:
         if facts is None:
             return [*definitions]
         return select_callable(facts, facts.offset_at(*place), definitions, self._facts_of)
+
+    def can_override(self, method: tuple[str, int, int], base: tuple[str, int, int]) -> bool:
+        """Return whether a method can override another one, by their modifiers and parameters.
+
+        A method is given by its path, line and column.
+        """
+        facts, base_facts = self._facts_of(method[0]), self._facts_of(base[0])
+        if facts is None or base_facts is None:
+            return True
+        return can_override(facts, facts.offset_at(*method[1:]), base_facts, base_facts.offset_at(*base[1:]))
 
     def aliases_in(self, path: str, name: str, line: int) -> list[str]:
         """Return the other local names that an import at a line gives to a name."""

@@ -19,5 +19,7 @@ FACTS = {
         is_native=True,
         unparsed_users=_UNPARSED_USERS,
         called_methods="operator.*|~.*|begin|end",
+        indirect_bases=r"\btypedef\b.*\bNAME\b|\b(?:class|struct)\b.*:.*\bNAME\b",
+        hides_fields=True,
     ),
 }

@@ -10,6 +10,7 @@ FACTS = {
         has_implicit_imports=True,
         merges_declarations=True,
         attribute_ending="Attribute",
+        hides_fields=True,
         unparsed_users=frozenset({"fsharp", "vb"}),
         called_methods="Main|Dispose|DisposeAsync|ToString|Equals|GetHashCode|GetEnumerator|MoveNext|Deconstruct"
         "|CompareTo|Add",

@@ -7,6 +7,8 @@ number of arguments. Extension methods are not found.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from tree_sitter import Node
 
@@ -373,5 +375,9 @@ def _is_type_place(parent: Node, node: Node) -> bool:
     return is_field(parent, "type", node) or is_field(parent, "returns", node)
 
 
-_RULES = LanguageRules(is_sequential=True, arguments=ArgumentRules(are_checked=True, inherits_defaults=True))
+_RULES = LanguageRules(
+    is_sequential=True,
+    arguments=ArgumentRules(are_checked=True, inherits_defaults=True),
+    final_method=re.compile(rb"\A(?!.*\b(?:abstract|override|virtual)\b)", re.DOTALL),
+)
 USES = {"csharp": LanguageUses(_RULES, CSharpUses)}

@@ -14,6 +14,7 @@ FACTS = {
         called_methods="constructor|toString|valueOf|toJSON|then",
         structural_base="interface",
         has_methods_in_literals=True,
+        indirect_bases=r"[(,]\s*(?:\w+\.)*NAME\s*[,)]|\bNAME\s*\.\s*prototype\b|\bclass\b.*\bextends\b.*\bNAME\b",
         references=ReferenceFacts(
             dynamic_names=re.compile(rb"\bexports\b|\bexport\s*="),
             exports=re.compile(rb"\bexports?\b[^{;\n]*(?:\{[^}]*\})?"),

@@ -11,5 +11,6 @@ FACTS = {
         has_implicit_imports=True,
         ignores_case=True,
         called_methods=r"__\w+",
+        indirect_bases=r"\bclass_alias\b.*\bNAME\b",
     ),
 }

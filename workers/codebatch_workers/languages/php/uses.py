@@ -7,6 +7,7 @@ members are at most `inferred`. Members of a class that is named (`Price::of()`,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from tree_sitter import Node
@@ -351,5 +352,13 @@ def _bind_import(file: SourceFile, _statement: Node, imported: ImportedName, tar
 
 
 USES = {
-    "php": LanguageUses(LanguageRules(has_arrows=True, namespace_separator=b"\\", bind_import=_bind_import), PhpUses)
+    "php": LanguageUses(
+        LanguageRules(
+            has_arrows=True,
+            namespace_separator=b"\\",
+            bind_import=_bind_import,
+            final_method=re.compile(rb"\bprivate\b", re.IGNORECASE),
+        ),
+        PhpUses,
+    )
 }

@@ -17,6 +17,7 @@ FACTS = {
         unparsed_users=frozenset({"cython"}),
         structural_base="Protocol",
         called_methods=r"__\w+__",
+        indirect_bases=r"^(?!.*\b(?:isinstance|issubclass|except)\b).*[(,]\s*(?:\w+\.)*NAME\s*[,)]",
         references=ReferenceFacts(
             dynamic_names=re.compile(
                 rb"^def\s+__getattr__|\bdef\s+__getattr__\((?!\s*(self|cls)\b)|\b__getattr__\s*([,=]|$)"

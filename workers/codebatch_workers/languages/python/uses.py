@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 
 from tree_sitter import Node
 
@@ -25,6 +26,7 @@ def _field_origin(name: Node) -> FieldOrigin:
 USES = {
     "python": LanguageUses(
         LanguageRules(
+            final_method=re.compile(rb"\b__\w*(?<!__)\Z"),
             own_object=frozenset({"self", "cls"}),
             base_object=frozenset({"super"}),
             modules=PythonModules(),

@@ -11,6 +11,7 @@ FACTS = {
         has_implicit_imports=True,
         merges_declarations=True,
         unparsed_users=frozenset({"erb"}),
+        indirect_bases=r"\b(?:new|include|extend|prepend|refine|DelegateClass)\b\W.*\bNAME\b",
         called_methods=r"initialize|\w+_missing\??|inherited|included|extended|prepended|method_added|to_\w+|each|call"
         r"|coerce|hash|eql\?|inspect|\W+",
     ),

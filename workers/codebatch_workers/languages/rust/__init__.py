@@ -15,6 +15,7 @@ FACTS = {
         called_methods="drop|fmt|next|eq|ne|cmp|partial_cmp|hash|add|sub|mul|div|rem|neg|not|index|index_mut|deref"
         r"|deref_mut|from|try_from|into_iter|poll|\w+_assign|shl|shr|bitand|bitor|bitxor",
         base_mark=BASE_MARK,
+        indirect_bases=r"\bderive\b.*\bNAME\b|\bimpl\b.*\bNAME\b.*\bfor\b.*\$",
         calls_by_type=True,
         refuses_cycles=True,
         references=ReferenceFacts(

@@ -6,6 +6,7 @@ an enum are an exception.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from tree_sitter import Node
@@ -117,6 +118,7 @@ def _swift_type(name: Node, utf8: bytes) -> str:
 
 
 _RULES = LanguageRules(
+    final_method=re.compile(rb"\b(?:private|static)\b"),
     is_sequential=True,
     capitals_construct=True,
     read_type=_swift_type,

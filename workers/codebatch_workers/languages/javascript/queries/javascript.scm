@@ -1,6 +1,9 @@
 ; Captures that only the grammar of JavaScript has.
 
-(class_heritage (_) @base)
+; A class in an expression has no name of its own, unless a variable or an export gives one to it.
+(class_declaration (class_heritage (_) @base))
+[(variable_declarator (class (class_heritage (_) @base))) (export_statement (class (class_heritage (_) @base)))]
+(class (class_heritage (_) @base.anonymous))
 (field_definition property: (_) @name.field)
 
 (jsx_opening_element name: (_) @element)

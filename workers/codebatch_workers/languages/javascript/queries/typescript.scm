@@ -22,14 +22,18 @@
 ((module name: (string) @source) (#match? @source "^.[.]"))
 (import_require_clause (identifier) @bound source: (_) @source)
 
-(extends_clause value: (_) @base)
+; A class in an expression has no name of its own, unless a variable or an export gives one to it.
+(class_declaration (class_heritage [(extends_clause value: (_) @base) (implements_clause (_) @base)]))
+(abstract_class_declaration (class_heritage [(extends_clause value: (_) @base) (implements_clause (_) @base)]))
+(variable_declarator (class (class_heritage [(extends_clause value: (_) @base) (implements_clause (_) @base)])))
+(export_statement (class (class_heritage [(extends_clause value: (_) @base) (implements_clause (_) @base)])))
+(class (class_heritage [(extends_clause value: (_) @base.anonymous) (implements_clause (_) @base.anonymous)]))
 (extends_type_clause type: [(type_identifier) (nested_type_identifier)] @base)
 ; `Omit<A, "x">` has members of `A`.
 ((extends_type_clause type: (generic_type name: (_) @_name type_arguments: (type_arguments . (_) @base)))
   (#match? @_name "^(Omit|Partial|Pick|Readonly|Required)$"))
 ((extends_type_clause type: (generic_type name: (_) @_name) @base)
   (#not-match? @_name "^(Omit|Partial|Pick|Readonly|Required)$"))
-(implements_clause (_) @base)
 
 (accessibility_modifier) @visibility
 
