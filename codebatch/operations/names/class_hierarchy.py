@@ -1,7 +1,7 @@
 """Classes, the bases that they declare, and the methods that override those of a base.
 
-A base is resolved at the place where a class names it. A base that is not resolved can be each class with its name. In
-Go, a type also implements each interface whose methods it has.
+A base is resolved at the place where a class names it, also through aliases of types. A base that is not resolved can be
+each class with its name. In some languages, a type also implements each interface whose methods it has.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class ClassHierarchy:
         may lack methods.
         """
         if interface not in self._structural:
-            self._structural[interface] = self._types_with_methods(interface) if self._is_open(interface) else {}
+            self._structural[interface] = self._types_with_methods(interface) if self._is_structural(interface) else {}
         return self._structural[interface]
 
     def _types_with_methods(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
@@ -239,7 +239,7 @@ class ClassHierarchy:
             for whole, type_ in types.items()
             if type_ not in declared
             and needed.keys() <= names[whole].union(*(names[self._whole(base)] for base in self.bases(type_).known))
-            and not self._is_open(type_)
+            and not self._is_structural(type_)
             and fact_services().call_each_other(self._uses.language_of(type_[0]), language)
         }
 
@@ -250,7 +250,7 @@ class ClassHierarchy:
         )
         return is_visible and self.can_override(method, declared)
 
-    def _is_open(self, class_: SymbolKey) -> bool:
+    def _is_structural(self, class_: SymbolKey) -> bool:
         """Return whether a type is one that other types implement by their methods alone."""
         base = language_facts(self._uses, class_[0]).structural_base
         record = self.class_at(class_) if base else None
