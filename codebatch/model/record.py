@@ -94,7 +94,7 @@ SymbolType = Literal[
 ]
 
 ANONYMOUS = "<anonymous>"
-"""The last part of the qualified name of a function or class without a name."""
+"""The last part of the qualified name of an anonymous function in metrics, and of an anonymous class in edges."""
 
 
 class BaseRecord(PathMembers, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):

@@ -69,7 +69,10 @@ class ProjectUses(Protocol):
         """Return the language of a file, or an empty text if its content is missing."""
 
     def marks_at(self, path: str, line: int, column: int) -> list[str]:
-        """Return the decorators, annotations and attributes with which other code can call a definition."""
+        """Return the decorators, annotations and attributes with which other code can call a definition.
+
+        ANONYMOUS_MARK with a base, MODULE_MARK, and `base_mark` with a base are marks of methods.
+        """
 
     def select_callable(
         self, path: str, place: tuple[int, int], definitions: Sequence[tuple[str, int, int]]

@@ -1,4 +1,4 @@
-"""The commands `def`, `callers`, `implementations` and `outline`: the definitions and uses of a name or in a file."""
+"""The commands `def`, `callers` and `implementations` about a name, and `outline` about a file."""
 
 from __future__ import annotations
 

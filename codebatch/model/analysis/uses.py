@@ -22,7 +22,12 @@ SourceReader = Callable[[str], "tuple[bytes, Mapping[str, bytes]] | None"]
 """A function that returns the content and the contexts of the file at a path, or None if it is not available."""
 
 _REOPENED_TYPES = frozenset({"class", "module"})
-_ORDER: tuple[Certainty, ...] = ("exact", "inferred", "name", "external")
+ANONYMOUS_MARK = "new "
+"""The beginning of the mark of a method of an anonymous class. The name of a base follows."""
+MODULE_MARK = "module"
+"""The mark of a method that classes get when they include its module, or objects when they are extended by it."""
+CERTAINTIES: tuple[Certainty, ...] = ("exact", "inferred", "name", "external")
+"""The values of Certainty, the most certain first."""
 
 
 class Definition(msgspec.Struct, frozen=True, order=True):
@@ -83,4 +88,4 @@ def resolve_to(certainty: Certainty, definitions: Iterable[Definition]) -> Resol
 
 def least_certain(one: Certainty, other: Certainty) -> Certainty:
     """Return the less certain of two values."""
-    return max(one, other, key=_ORDER.index)
+    return max(one, other, key=CERTAINTIES.index)

@@ -20,10 +20,10 @@ from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.definitions import last_name_component
 from codebatch.plugins.worker_services import name_services, use_services
+from codebatch.query.answers.dependencies import DEPENDENCIES_TASK
 from codebatch.query.fields import JsonRecord
 
 _SYMBOLS_TASK = "symbols"
-_DEPENDENCIES_TASK = "dependencies"
 _OTHER_SYMBOLS = ("import", "parameter")
 
 
@@ -72,8 +72,8 @@ class _RemovedDefinitions:
             except ObjectMissing as error:
                 self._question.note(f"the gate `uses` was left out for {display_path(change.path)}: {error.message}")
                 continue
-            if removed and _DEPENDENCIES_TASK not in self._records.task_names:
-                _note_missing_task(self._question, _DEPENDENCIES_TASK)
+            if removed and DEPENDENCIES_TASK not in self._records.task_names:
+                _note_missing_task(self._question, DEPENDENCIES_TASK)
                 return
             for qualified in removed:
                 use = self._remaining_use(change.path, qualified)

@@ -1,7 +1,7 @@
 """Classes, the bases that they declare, and the methods that override those of a base.
 
-A base is resolved at the place where a class names it, also through aliases of types. A base that is not resolved can be
-each class with its name. In some languages, a type also implements each interface whose methods it has.
+A base is resolved at the place where a class names it, also through aliases of types. A base that is not resolved can
+be each class with its name. In some languages, a type also implements each interface whose methods it has.
 """
 
 from __future__ import annotations
@@ -14,36 +14,49 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.model.analysis.uses import Certainty, NameUse, SourceReader, least_certain
+from codebatch.model.analysis.uses import (
+    ANONYMOUS_MARK,
+    CERTAINTIES,
+    MODULE_MARK,
+    Certainty,
+    SourceReader,
+    least_certain,
+)
 from codebatch.model.record import ANONYMOUS
 from codebatch.operations.names.symbol_use import (
-    Overridden,
+    OverriddenMethod,
     SymbolKey,
     SymbolUse,
     definition_place,
     language_facts,
     symbol_keys,
 )
+from codebatch.operations.names.type_records import (
+    CLASS_TYPES,
+    anonymous_class,
+    in_package,
+    is_method,
+    is_type,
+    name_parts,
+    names_base,
+    owner_of,
+    symbol_key,
+)
 from codebatch.plugins.worker_services import ProjectUses, fact_services
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter, last_name, path_bytes
 from codebatch.query.sources.records import BatchRecords
 
-CLASSES_FOLLOWED_MAX = 200
-"""Maximum number of classes that are followed for one question."""
-ANONYMOUS_MARK = "new "
-"""The beginning of the mark of a method of a class without a name. The name of a base follows."""
-MODULE_MARK = "module"
-"""The mark of a method that classes get when they include its module, or objects when they are extended by it."""
-_SEPARATORS = re.compile(r"[.:\\]+")
+_CLASSES_FOLLOWED_MAX = 200
+"""Maximum number of bases of a class, and of its subclasses, that are followed."""
+_MORE_CLASSES = "a type that was not followed"
 _ALIASES_FOLLOWED_MAX = 5
 # Another name for a type, from the other name to the end of the name of the type: `Other = a.Name<T>;`.
 _ALIAS = re.compile(
-    r"\w+\s*(?:<[^=]*>|\[[^=]*\])?(?::[^=]*)?=\s*(?:[\w.:\\]*\W)?(\w+)\s*(?:<[^;]*>|\[[^;]*\])?\s*(?:$|[;&|#}]|//)"
+    r"\w+\s*(?:<[^;]*?>|\[[^=]*\])?\s*(?::[^=]*)?=\s*(?:[\w.:\\]*\W)?(\w+)\s*(?:<[^;]*>|\[[^;]*\])?\s*(?:$|[;&|#}]|//)"
 )
 _ALIAS_TYPES = frozenset({"constant", "type", "variable"})
-_METHOD_TYPES = frozenset({"method", "property", "function"})
-CLASS_TYPES = frozenset({"class", "struct", "interface", "trait", "type", "enum", "module"})
+_VALUE_TYPES = frozenset({"constant", "enum_member", "field", "property", "variable"})
 
 
 class Bases(msgspec.Struct, frozen=True):
@@ -75,10 +88,12 @@ class ClassHierarchy:
         self._by_path: dict[str, _TypesOfFile] = {}
         self._structural: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
         self._type_names: dict[str, bool] = {}
-        self._heirs_by_name: dict[str, frozenset[SymbolKey]] = {}
+        self._subclasses_by_name: dict[str, frozenset[SymbolKey]] = {}
         self._parts: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
 
-    def overridden(self, methods: Sequence[JsonRecord], same_name: Sequence[JsonRecord]) -> dict[SymbolKey, Overridden]:
+    def find_overridden(
+        self, methods: Sequence[JsonRecord], same_name: Sequence[JsonRecord]
+    ) -> dict[SymbolKey, OverriddenMethod]:
         """Return the methods among `same_name` that one of `methods` overrides. All have one name.
 
         A method that a class inherits also implements the method of another base of the class. Which classes these are
@@ -86,16 +101,16 @@ class ClassHierarchy:
         """
         chosen = symbol_keys(methods)
         others = [record for record in same_name if is_method(record) and symbol_keys([record]).isdisjoint(chosen)]
-        found: dict[SymbolKey, Overridden] = {}
+        found: dict[SymbolKey, OverriddenMethod] = {}
         for method in filter(is_method, methods) if others else ():
             bases = self.method_bases(method).known
-            heirs = self._heirs(method)
+            subclasses = self._subclasses(method)
             for other in others:
                 certainty = self._certainty(bases, other) or self._structural_certainty(other, owner_of(method))
-                is_implemented = certainty is not None or self._is_implemented_by_heir(other, heirs)
+                is_implemented = certainty is not None or self._is_implemented_by_subclass(other, subclasses)
                 if is_implemented and self.can_override(method, other):
                     certainty = certainty or "name"
-                    found[symbol_key(other)] = Overridden(str(other["qualified"]), certainty)
+                    found[symbol_key(other)] = OverriddenMethod(str(other["qualified"]), certainty)
         return found
 
     def can_override(self, method: JsonRecord, base: JsonRecord) -> bool:
@@ -111,14 +126,16 @@ class ClassHierarchy:
         if not is_method(method):
             return []
         outer = set(self.method_bases(method).outer)
-        heirs = self._heirs(method)
-        outer.update(*(self.bases(heir).outer for heir in heirs))
-        if MODULE_MARK in read_marks(self._uses, method) and not heirs:
-            outer.add(f"code with the module {last_name(method['scope'])}")
+        subclasses = self._subclasses(method)
+        outer.update(*(self.bases(subclass).outer for subclass in subclasses))
+        if MODULE_MARK in self._uses.marks_at(*definition_place(method)) and not subclasses:
+            outer.add(f"code outside that includes {last_name(method['scope'])}")
+        if len(subclasses) > _CLASSES_FOLLOWED_MAX:
+            outer.add(_MORE_CLASSES)
         return sorted(outer)
 
     def method_bases(self, method: JsonRecord) -> Bases:
-        """Return all bases of the class of a method, which can be a class without a name."""
+        """Return all bases of the class of a method, which can be a anonymous class."""
         path, scope = owner_of(method)
         names = self._anonymous_bases(method)
         if not names:
@@ -129,7 +146,7 @@ class ClassHierarchy:
         return Bases(found.known, found.outer | {str(name) for name in names - recorded})
 
     def is_in_anonymous_class(self, method: JsonRecord) -> bool:
-        """Return whether a method belongs to a class without a name."""
+        """Return whether a method belongs to a anonymous class."""
         return bool(self._anonymous_bases(method))
 
     def bases(self, class_: SymbolKey) -> Bases:
@@ -141,7 +158,7 @@ class ClassHierarchy:
         known: dict[SymbolKey, Certainty] = {}
         outer = set[str]()
         pending: list[tuple[SymbolKey, Certainty]] = [(class_, "exact")]
-        while pending and len(known) <= CLASSES_FOLLOWED_MAX:
+        while pending and len(known) <= _CLASSES_FOLLOWED_MAX:
             current, certainty = pending.pop()
             for part, part_certainty in self.parts(current).items():
                 for edge in self.declared_bases(part[0]):
@@ -154,9 +171,14 @@ class ClassHierarchy:
                     new = [base for base in bases if base not in known and base != class_]
                     known |= dict.fromkeys(new, least)
                     pending += [(base, least) for base in new]
-                    if not bases:
+                    # What an alias means is not known if it is not followed.
+                    if all(self._is_alias_type(base) for base in bases):
                         outer.add(str(name))
-        return Bases(known, frozenset(outer))
+        return Bases(known, frozenset(outer | ({_MORE_CLASSES} if pending else set())))
+
+    def _is_alias_type(self, class_: SymbolKey) -> bool:
+        definition = self.class_at(class_)
+        return definition is not None and definition["symbol_type"] == "type"
 
     def parts(self, class_: SymbolKey) -> Mapping[SymbolKey, Certainty]:
         """Return the declarations that are one class: those with its qualified name, if the language merges them.
@@ -169,9 +191,9 @@ class ClassHierarchy:
             if not class_[1].endswith(ANONYMOUS) and (is_merged or self.class_at(class_) is None):
                 named = set(map(symbol_key, self._classes(str(last_name(class_[1])), class_[0])))
                 others = {other for other in named if other[1] == class_[1]} - {class_}
-                near = {other for other in others if _in_package(other) == _in_package(class_)}
+                near = {other for other in others if in_package(other) == in_package(class_)}
                 found = others if is_merged or not near else near
-                parts |= dict.fromkeys(found, "inferred" if is_merged or len(found) == 1 else "name")
+                parts |= dict.fromkeys(sorted(found), "inferred" if is_merged or len(found) == 1 else "name")
             self._parts[class_] = parts
         return self._parts[class_]
 
@@ -183,11 +205,12 @@ class ClassHierarchy:
         """Return the definition of a class in its file."""
         return self._types_in(class_[0]).classes.get(class_[1])
 
-    def is_type(self, name: str) -> bool:
-        """Return whether a name with a capital letter, as most types have, is that of a type."""
+    def is_only_type(self, name: str) -> bool:
+        """Return whether a name with a capital letter, as most types have, is that of a type, and of no value."""
         if name not in self._type_names:
-            records = self._named(name) if name[:1].isupper() else ()
-            self._type_names[name] = any(map(is_type, records))
+            records = [*self._named(name)] if name[:1].isupper() else []
+            is_value = any(record["symbol_type"] in _VALUE_TYPES for record in records)
+            self._type_names[name] = not is_value and any(map(is_type, records))
         return self._type_names[name]
 
     def aliases_at(self, uses: Iterable[SymbolUse]) -> Iterator[SymbolKey]:
@@ -219,7 +242,7 @@ class ClassHierarchy:
     def _types_with_methods(self, interface: SymbolKey) -> Mapping[SymbolKey, Certainty]:
         bases = self.bases(interface)
         declared = {interface, *bases.known}
-        listed = [method for path, _ in declared for method in self._types_in(path).methods]
+        listed = [method for path in sorted({path for path, _ in declared}) for method in self._types_in(path).methods]
         needed = {str(method["name"]): method for method in listed if owner_of(method) in declared}
         if not needed:
             return {}
@@ -259,42 +282,55 @@ class ClassHierarchy:
         edges = self.declared_bases(class_[0])
         return any(edge["source"] == class_[1] and last_name(edge["target"]) == base for edge in edges)
 
-    def _heirs(self, method: JsonRecord) -> frozenset[SymbolKey]:
+    def _subclasses(self, method: JsonRecord) -> frozenset[SymbolKey]:
         """Return the classes that inherit the code of a method, as far as the names of bases show."""
         owner = self.class_at(owner_of(method))
         is_interface = owner is not None and owner["symbol_type"] == "interface"
-        return frozenset() if is_interface else self._named_heirs(str(last_name(method["scope"])))
+        is_inherited = not is_interface or self._has_body(method)
+        return self._named_subclasses(str(last_name(method["scope"]))) if is_inherited else frozenset()
 
-    def _named_heirs(self, name: str) -> frozenset[SymbolKey]:
+    def _has_body(self, method: JsonRecord) -> bool:
+        """Return whether a method of an interface has code, as far as its lines show."""
+        path, line, column = definition_place(method)
+        source, end, end_column = self._read(path), method["end_line"], method["end_column"]
+        assert isinstance(end, int)
+        assert isinstance(end_column, int)
+        lines = [] if source is None else source[0].splitlines()[line - 1 : end]
+        text = b" ".join([*lines[:-1], lines[-1][: end_column - 1]])[column - 1 :] if lines else b""
+        return b"{" in text or b"=" in text.partition(b")")[2]
+
+    def _named_subclasses(self, name: str) -> frozenset[SymbolKey]:
         """Return the classes that inherit from classes with a name, directly or indirectly."""
-        if name not in self._heirs_by_name:
+        if name not in self._subclasses_by_name:
             found: dict[SymbolKey, None] = {}
             pending = [name]
-            while pending and len(found) <= CLASSES_FOLLOWED_MAX:
+            while pending and len(found) <= _CLASSES_FOLLOWED_MAX:
                 edges = RecordFilter(kinds=("edge",), targets=(str(last_name(pending.pop())),))
                 for record in self._records.iter_records("symbols", edges, is_auxiliary=True):
-                    heir = os.fsdecode(path_bytes(record)), str(record.get("source", ""))
-                    if record["edge_type"] == "inherits" and heir not in found:
-                        found[heir] = None
-                        pending.append(heir[1])
-            self._heirs_by_name[name] = frozenset(found)
-        return self._heirs_by_name[name]
+                    subclass = os.fsdecode(path_bytes(record)), str(record.get("source", ""))
+                    if record["edge_type"] == "inherits" and subclass not in found:
+                        found[subclass] = None
+                        pending.append(subclass[1])
+            self._subclasses_by_name[name] = frozenset(found)
+        return self._subclasses_by_name[name]
 
     def _anonymous_bases(self, method: JsonRecord) -> set[object]:
         """Return the last names of the bases of the anonymous class to which a method belongs."""
-        marks = read_marks(self._uses, method)
+        marks = self._uses.marks_at(*definition_place(method))
         return {last_name(mark.removeprefix(ANONYMOUS_MARK)) for mark in marks if mark.startswith(ANONYMOUS_MARK)}
 
     def _certainty(self, bases: Mapping[SymbolKey, Certainty], method: JsonRecord) -> Certainty | None:
         """Return how certain it is that a method belongs to one of some bases. Return None if it does not."""
         owners = self.parts(owner_of(method)) if bases else {}
         certainties = [least_certain(bases[key], certainty) for key, certainty in owners.items() if key in bases]
-        return min(certainties, key=("exact", "inferred", "name").index, default=None)
+        return min(certainties, key=CERTAINTIES.index, default=None)
 
-    def _is_implemented_by_heir(self, declared: JsonRecord, heirs: Set[SymbolKey]) -> bool:
+    def _is_implemented_by_subclass(self, declared: JsonRecord, subclasses: Set[SymbolKey]) -> bool:
         """Return whether one of the classes that inherit a method also has the type that declares another one."""
-        named = self._named_heirs(str(last_name(declared["scope"]))) if heirs else heirs
-        return not heirs.isdisjoint(named) or any(self._structural_certainty(declared, heir) for heir in heirs)
+        named = self._named_subclasses(str(last_name(declared["scope"]))) if subclasses else subclasses
+        return not subclasses.isdisjoint(named) or any(
+            self._structural_certainty(declared, subclass) for subclass in subclasses
+        )
 
     def _structural_certainty(self, declared: JsonRecord, type_: SymbolKey) -> Certainty | None:
         """Return how certain it is that a type has all methods of the interface that declares a method."""
@@ -304,7 +340,7 @@ class ClassHierarchy:
 
     def _whole(self, type_: SymbolKey) -> SymbolKey:
         """Return a key for all methods of a type. In Go, all files of a package can have some."""
-        return _in_package(type_) if language_facts(self._uses, type_[0]).has_structural_types else type_
+        return in_package(type_) if language_facts(self._uses, type_[0]).has_structural_types else type_
 
     def _resolve(self, path: str, edge: JsonRecord) -> tuple[Certainty, Sequence[SymbolKey]]:
         """Return the classes that a base at the place of an edge can be, and how certain this is."""
@@ -328,9 +364,9 @@ class ClassHierarchy:
 
     def _named_classes(self, written: str, path: str) -> list[SymbolKey]:
         """Return the classes that a name as written in a file can mean, with all parts of the name."""
-        parts = _parts(written)
+        parts = name_parts(written)
         classes = set(map(symbol_key, self._classes(parts[-1], path)))
-        return sorted(class_ for class_ in classes if _parts(class_[1])[-len(parts) :] == parts)
+        return sorted(class_ for class_ in classes if name_parts(class_[1])[-len(parts) :] == parts)
 
     def _alias(self, symbol: SymbolKey) -> JsonRecord | None:
         """Return the definition of a symbol if it is only another name of a type."""
@@ -360,54 +396,3 @@ class ClassHierarchy:
                 {str(record["qualified"]): record for record in records if record.get("symbol_type") in _ALIAS_TYPES},
             )
         return self._by_path[path]
-
-
-def read_marks(uses: ProjectUses, definition: JsonRecord) -> list[str]:
-    """Return the marks with which other code can call a definition, as in ProjectUses."""
-    line, column = definition["line"], definition["column"]
-    assert isinstance(line, int)
-    assert isinstance(column, int)
-    return uses.marks_at(os.fsdecode(path_bytes(definition)), line, column)
-
-
-def is_type(record: JsonRecord) -> bool:
-    """Return whether a record is the definition of a type."""
-    return record["kind"] == "symbol" and record["symbol_type"] in CLASS_TYPES
-
-
-def is_method(record: JsonRecord) -> bool:
-    """Return whether a definition is a method of a class."""
-    return record["kind"] == "symbol" and record["symbol_type"] in _METHOD_TYPES and bool(record.get("scope"))
-
-
-def owner_of(method: JsonRecord) -> SymbolKey:
-    """Return the class of a method, as a symbol in the file of the method."""
-    return os.fsdecode(path_bytes(method)), str(method["scope"])
-
-
-def symbol_key(record: JsonRecord) -> SymbolKey:
-    """Return the key of a definition."""
-    return os.fsdecode(path_bytes(record)), str(record["qualified"])
-
-
-def anonymous_class(scope: str) -> str:
-    """Return the qualified name of classes without a name in a scope. Its methods are symbols of the scope itself."""
-    return f"{scope}.{ANONYMOUS}" if scope else ANONYMOUS
-
-
-def names_base(use: NameUse, edge: JsonRecord) -> bool:
-    """Return whether a use is the name of a base in an `inherits` edge of its file."""
-    return (
-        use.line == edge["line"]
-        and use.role in ("call", "reference")
-        and _parts(use.target) == _parts(str(edge["target"]))
-    )
-
-
-def _parts(written: str) -> list[str]:
-    return _SEPARATORS.split(written.strip(".:\\"))
-
-
-def _in_package(type_: SymbolKey) -> SymbolKey:
-    """Return the key of a type in its package: all files of its directory."""
-    return os.path.dirname(type_[0]), type_[1]

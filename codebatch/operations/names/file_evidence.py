@@ -19,7 +19,7 @@ from codebatch.operations.names.symbol_use import SymbolUse
 from codebatch.operations.names.symbol_uses import UseSearch
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.plugins.worker_services import fact_services
-from codebatch.query.answers.dependencies import BatchImports
+from codebatch.query.answers.dependencies import DEPENDENCIES_TASK, BatchImports
 from codebatch.query.answers.path_mentions import file_names, find_mentions, mentioned_words, names_file
 from codebatch.query.answers.search_coverage import Evidence, unsearched_evidence
 from codebatch.query.answers.unparsed_files import (
@@ -144,7 +144,7 @@ class FileEvidence:
         places = [
             f"{display_path(entry.path)}:{edge['line']}: {edge['target']}"
             for item, entry in self._candidates[:_IMPORTERS_READ_MAX]
-            for edge in self._records.item_records("dependencies", item) or ()
+            for edge in self._records.item_records(DEPENDENCIES_TASK, item) or ()
             if edge["kind"] == "edge" and edge["resolution"] == "external" and self._may_import(edge, entry.path)
         ]
         if not places:
@@ -157,7 +157,7 @@ class FileEvidence:
     def _find_package_imports(self) -> list[Evidence]:
         """Return the evidence of imports that run the file before a module of its package in Python."""
         directory, _, base = self._path.rpartition("/")
-        if base not in _PACKAGE_FILES or "dependencies" not in self._records.task_names:
+        if base not in _PACKAGE_FILES or DEPENDENCIES_TASK not in self._records.task_names:
             return []
         inside = f"{directory}/"
         modules = [path for path in map(os.fsdecode, self._files) if path.startswith(inside)]

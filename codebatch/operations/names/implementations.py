@@ -15,15 +15,7 @@ from codebatch.model.entry import Entry, path_row
 from codebatch.model.record import ANONYMOUS
 from codebatch.model.text.quantities import count_text
 from codebatch.model.text.words import searched_word
-from codebatch.operations.names.class_hierarchy import (
-    CLASS_TYPES,
-    ClassHierarchy,
-    anonymous_class,
-    is_method,
-    names_base,
-    owner_of,
-    symbol_key,
-)
+from codebatch.operations.names.class_hierarchy import ClassHierarchy
 from codebatch.operations.names.symbol_use import (
     SymbolKey,
     SymbolUse,
@@ -32,6 +24,14 @@ from codebatch.operations.names.symbol_use import (
     language_facts,
 )
 from codebatch.operations.names.symbol_uses import UseSearch
+from codebatch.operations.names.type_records import (
+    CLASS_TYPES,
+    anonymous_class,
+    is_method,
+    names_base,
+    owner_of,
+    symbol_key,
+)
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
 from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
@@ -100,15 +100,15 @@ def find_implementations(
     if definitions:
         # A function or variable can be a type, too.
         classes = [symbol_key(record) for record in definitions if not _is_member(record)]
-        found += types.implementations(types.following(classes))
+        found += types.implementations(types.find_subtypes(classes))
         members = [*filter(_is_member, definitions)]
         same_name = search.same_name(last, members) if members else ()
         for member in members:
             found += types.overriding_members(member, same_name)
     else:
-        found += types.implementations(types.of_foreign(name))
+        found += types.implementations(types.find_foreign_subtypes(name))
     matches = PathFilter(path).matches
-    rows = sorted({each for each in found if matches(each.path)}, key=lambda each: (each.path, each.line, each.column))
+    rows = sorted({each for each in found if matches(each.path)}, key=msgspec.structs.astuple)
     completeness = search.completeness
     if types.is_cut:
         completeness = completeness.with_doubt(f"only {_TYPES_FOLLOWED_MAX:,} types were followed")
@@ -183,7 +183,7 @@ class _InheritingTypes:
         pattern = "|".join(filter(None, (_ALIAS, fact_services().path_facts(use.path).indirect_bases)))
         return re.search(pattern.replace("NAME", re.escape(str(last_name(use.use.target)))), line) is not None
 
-    def following(self, types: Iterable[SymbolKey]) -> list[_InheritingType]:
+    def find_subtypes(self, types: Iterable[SymbolKey]) -> list[_InheritingType]:
         """Return all types that inherit some types, directly or indirectly, each with the shortest way."""
         start = _Inheritance(("", ""), 0, 0, 0, "exact")
         starts = {part: start for type_ in types for part in self._hierarchy.parts(type_)}
@@ -196,18 +196,18 @@ class _InheritingTypes:
         found: dict[SymbolKey, list[SymbolUse]] = {start: [] for start in starts}
         for name in {str(last_name(start[1])) for start in starts}:
             named = [start for start in starts if last_name(start[1]) == name]
-            for use in self._search.uses(name, frozenset(named), 1, _in_each_file):
+            for use in self._search.uses(name, frozenset(named), 1):
                 places = {(each.path, each.qualified) for each in use.use.resolved.definitions}
                 for start in places & found.keys() or named:
                     found[start].append(use)
         return found
 
-    def of_foreign(self, name: str) -> list[_InheritingType]:
+    def find_foreign_subtypes(self, name: str) -> list[_InheritingType]:
         """Return all types that inherit a type that the batch does not define."""
         last = last_name_component(name)
-        named_so, _ = find_definitions_only(self._search.question, last)
+        same_name, _ = find_definitions_only(self._search.question, last)
         if all(map(self._search.files_with_name, re.findall(r"\w+", name))):
-            self._same_name = sum(record["symbol_type"] in CLASS_TYPES or _is_member(record) for record in named_so)
+            self._same_name = sum(record["symbol_type"] in CLASS_TYPES or _is_member(record) for record in same_name)
         uses = list(self._search.foreign_uses(last))
         self.has_uses = bool(uses)
         named = [use for use in uses if ends_with_name(use.use.target, name)]
@@ -238,9 +238,10 @@ class _InheritingTypes:
         uses_of_type = self._start_uses.get(type_)
         if uses_of_type is None:
             uses_of_type = list(self._search.uses(name, {*self._hierarchy.parts(type_)}, 1, self._can_inherit))
-        yield from self._direct(uses_of_type, msgspec.structs.replace(inheritance, base=type_))
+        base = inheritance.base if inheritance.is_alias else type_
+        yield from self._direct(uses_of_type, msgspec.structs.replace(inheritance, base=base))
         for alias in self._hierarchy.aliases_at(uses_of_type):
-            yield alias, msgspec.structs.replace(inheritance, is_alias=True)
+            yield alias, msgspec.structs.replace(inheritance, base=base, is_alias=True)
         is_structural = language_facts(self._search.resolver, type_[0]).has_structural_types
         for other, certainty in self._hierarchy.structural_types(type_).items() if is_structural else ():
             least = least_certain(certainty, inheritance.certainty)
@@ -301,7 +302,7 @@ class _InheritingTypes:
 
     def overriding_members(self, member: JsonRecord, same_name: Sequence[JsonRecord]) -> Iterator[Implementation]:
         """Yield the members among `same_name` that override a member of a type."""
-        types = dict(reversed(self.following([owner_of(member)])))
+        types = dict(reversed(self.find_subtypes([owner_of(member)])))
         owner = self._hierarchy.class_at(owner_of(member))
         is_interface = owner is not None and owner["symbol_type"] in _INTERFACE_TYPES
         for other in same_name if types else ():
@@ -329,10 +330,6 @@ class _InheritingTypes:
                     distance=how.distance,
                     certainty=least_certain(how.certainty, certainty),
                 )
-
-
-def _in_each_file(_entry: Entry, _name: str) -> bool:
-    return True
 
 
 def _is_member(record: JsonRecord) -> bool:

@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from codebatch.operations.names.class_hierarchy import ANONYMOUS_MARK, MODULE_MARK, ClassHierarchy, read_marks
-from codebatch.operations.names.symbol_use import language_facts
+from codebatch.model.analysis.uses import ANONYMOUS_MARK, MODULE_MARK
+from codebatch.operations.names.class_hierarchy import ClassHierarchy
+from codebatch.operations.names.symbol_use import definition_place, language_facts
 from codebatch.plugins.worker_services import ProjectUses
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.test_names import is_test_file
@@ -56,7 +57,7 @@ def _callers(hierarchy: ClassHierarchy, uses: ProjectUses, definition: JsonRecor
             yield "code"  # `new A()` is resolved to the class.
         if is_test_file(path) and _TEST_NAME.match(name):
             yield "a test runner"
-    marks = read_marks(uses, definition)
+    marks = uses.marks_at(*definition_place(definition))
     named = [mark for mark in marks if facts.base_mark and mark.startswith(facts.base_mark)]
     yield from (mark for mark in marks if mark not in (*named, MODULE_MARK) and not mark.startswith(ANONYMOUS_MARK))
     if definition.get("visibility") == "private" and not facts.base_mark:

@@ -9,10 +9,9 @@ from codebatch.errors import ObjectMissing
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.record import Edge
 from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.query.answers.dependencies import DEPENDENCIES_TASK
 from codebatch.query.fields import as_typed_record
 from codebatch.query.sources.records import read_entry
-
-DEPENDENCIES_TASK = "dependencies"
 
 
 class SourceFiles:

@@ -67,6 +67,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     if not definitions:
         hint = f"see: codebatch references {shlex.quote(last_name_component(name))}"
         raise InvalidInput(f"the batch has uses, but no definition of {name!r}", hint=hint)
+    implementations = find_implementations(question, name, like=search)
     caller_rows = [caller.row for caller in callers.result]
     followed = definitions[:DEFINITIONS_FOLLOWED_MAX]
     files = list(dict.fromkeys(map(path_bytes, followed)))
@@ -74,7 +75,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     overview = SymbolOverview(
         definitions=definitions,
         callers=caller_rows,
-        implementations=[found.row for found in find_implementations(question, name, like=search).result],
+        implementations=[found.row for found in implementations.result],
         calls=[
             call
             for definition in followed
@@ -83,7 +84,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
         tests=_reaching_tests(question, files, caller_rows),
         followed=len(followed),
     )
-    parts = [defined, callers.completeness, _imports_completeness(question)]
+    parts = [defined, callers.completeness, implementations.completeness, _imports_completeness(question)]
     completeness = next((part for part in parts if not part.is_complete), defined)
     return Answer(
         question=question,

@@ -45,7 +45,7 @@ _TYPES_WITHOUT_LABELS = frozenset(
 _BASE_OBJECTS = frozenset({"base", "parent", "super"})
 
 
-class Overridden(msgspec.Struct, frozen=True):
+class OverriddenMethod(msgspec.Struct, frozen=True):
     """A method that another one overrides or implements: its qualified name, and how certain this is."""
 
     qualified: str
@@ -192,22 +192,22 @@ def classify(
 
 
 def classify_through(
-    path: bytes, use: NameUse, overridden: Mapping[SymbolKey, Overridden], is_type: Callable[[str], bool]
+    path: bytes, use: NameUse, overridden: Mapping[SymbolKey, OverriddenMethod], is_only_type: Callable[[str], bool]
 ) -> SymbolUse | None:
     """Return the use of a method that the requested one overrides, or None if the call is bound to the former.
 
-    Which of the methods a value has is known at best from its type, so the use is not `exact`. `is_type` returns
-    whether a name is that of a type in the batch.
+    Which of the methods a value has is known at best from its type, so the use is not `exact`. `is_only_type`
+    returns whether a name is that of a type in the batch, and of no value.
     """
     places = [(found.path, found.qualified) for found in use.resolved.definitions]
     through = next((overridden[place] for place in places if place in overridden), None)
-    if through is None or use.role not in ("call", "reference") or _is_bound(path, use.target, is_type):
+    if through is None or use.role not in ("call", "reference") or _is_bound(path, use.target, is_only_type):
         return None
     certainty = least_certain(least_certain("inferred", use.resolved.certainty), through.certainty)
     return SymbolUse(path, use, certainty, len(places), through.qualified)
 
 
-def _is_bound(path: bytes, target: str, is_type: Callable[[str], bool]) -> bool:
+def _is_bound(path: bytes, target: str, is_only_type: Callable[[str], bool]) -> bool:
     """Return whether a call as written names a type, and so calls its method: `super().f`, `parent::f`, `Base.f`."""
     owner = ["", *re.findall(r"\w+", target)][-2]
-    return owner in _BASE_OBJECTS or (not fact_services().path_facts(path).calls_by_type and is_type(owner))
+    return owner in _BASE_OBJECTS or (not fact_services().path_facts(path).calls_by_type and is_only_type(owner))

@@ -17,13 +17,13 @@ import msgspec
 from codebatch.model.analysis.uses import NameUse
 from codebatch.model.entry import Entry
 from codebatch.model.text.words import searched_word
-from codebatch.operations.names.class_hierarchy import ClassHierarchy, is_type, symbol_key
+from codebatch.operations.names.class_hierarchy import ClassHierarchy
 from codebatch.operations.names.implicit_callers import implicit_callers
 from codebatch.operations.names.joined_names import find_joined_names
 from codebatch.operations.names.missing_modules import MissingModules
-from codebatch.operations.names.source_files import DEPENDENCIES_TASK, SourceFiles
+from codebatch.operations.names.source_files import SourceFiles
 from codebatch.operations.names.symbol_use import (
-    Overridden,
+    OverriddenMethod,
     Selection,
     SymbolKey,
     SymbolUse,
@@ -34,12 +34,13 @@ from codebatch.operations.names.symbol_use import (
     language_facts,
     symbol_keys,
 )
+from codebatch.operations.names.type_records import is_type, symbol_key
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.definitions import ends_with_name, find_definitions_only, last_name_component
 from codebatch.operations.queries.name_answers import NameSearch, name_answer, use_evidence
 from codebatch.operations.queries.references import SearchProgress, ignore_progress
 from codebatch.plugins.worker_services import ProjectUses, fact_services, use_services
-from codebatch.query.answers.dependencies import BatchImports
+from codebatch.query.answers.dependencies import DEPENDENCIES_TASK, BatchImports
 from codebatch.query.answers.search_coverage import Evidence
 from codebatch.query.answers.spellings import Spellings
 from codebatch.query.completeness import Completeness, tasks_completeness
@@ -111,7 +112,7 @@ def search_uses(
     last = last_name_component(name)
     candidates = len(symbol_keys(all_definitions))
     paths = PathFilter(path)
-    search.overridden = search.hierarchy.overridden(definitions, search.same_name(last, definitions))
+    search.overridden = search.hierarchy.find_overridden(definitions, search.same_name(last, definitions))
     search.selection = Selection.of(definitions, all_definitions, is_narrow=bool(definition) or last != name)
     symbols = symbol_keys(definitions) | search.other_parts(definitions)
     found = search.uses(last, symbols, candidates) if definitions else search.foreign_uses(last)
@@ -208,7 +209,7 @@ class UseSearch(SourceFiles):
         """`like` is another search in the same batch, whose facts about files are used too."""
         super().__init__(question)
         self.unfollowed = self._outer_calls = self.unbound = self.unfitting = 0
-        self.overridden: Mapping[SymbolKey, Overridden] = {}
+        self.overridden: Mapping[SymbolKey, OverriddenMethod] = {}
         self.selection = Selection()
         self.names: tuple[str, ...] = ()
         self._spellings = Spellings(question.records)
@@ -301,7 +302,7 @@ class UseSearch(SourceFiles):
                 if use.role != "string" and not self._is_related(path, languages):
                     continue
                 found = classify(path, use, symbols, candidates if is_own else 0, self.selection)
-                found = found or classify_through(path, use, self.overridden, self.hierarchy.is_type)
+                found = found or classify_through(path, use, self.overridden, self.hierarchy.is_only_type)
                 if found is not None and not self.selection.can_be_meant(found, self.resolver):
                     self.unfitting += 1
                     continue
@@ -320,10 +321,10 @@ class UseSearch(SourceFiles):
                             pending.append(other)
 
     def outer(self, definitions: Sequence[JsonRecord]) -> int:
-        """Return the number of calls outside of the project that have the name of some methods and can call them.
+        """Return the number of calls, with the name of some methods, of values of types outside of the project.
 
-        A value of a type from outside can have the methods if their class extends or implements this type. In languages
-        with structural types, a type need not declare this.
+        Such a value can have the methods if their class extends or implements such a type. In languages with structural
+        types, a type need not declare this.
         """
         methods = [record for record in definitions if record.get("scope")] if self._outer_calls else ()
         is_open = any(

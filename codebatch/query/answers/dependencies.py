@@ -83,8 +83,8 @@ class BatchImports:
 
         Raises TaskNotRun if the batch did not run the task `dependencies`.
         """
-        if _DEPENDENCIES_TASK not in records.task_names:
-            raise task_not_run_error("the batch did not run the task dependencies", (_DEPENDENCIES_TASK,))
+        if DEPENDENCIES_TASK not in records.task_names:
+            raise task_not_run_error("the batch did not run the task dependencies", (DEPENDENCIES_TASK,))
         self._records = records
         self._resolutions = ("exact",) if is_exact else ("exact", "file", "name")
         self.all_imports: Mapping[str, Sequence[FileImport]] | None = None
@@ -136,13 +136,13 @@ class BatchImports:
         outputs = self._records.source.outputs
         if None in named or outputs is None:
             return False
-        output = outputs.manifest.task_output(_DEPENDENCIES_TASK)
+        output = outputs.manifest.task_output(DEPENDENCIES_TASK)
         assert output is not None, "it is a task of the batch"
         every = sum(shard.bytes // FRAME_BYTES + 1 for shard in output.shards)
         return _LOOKUP_SHARE_DIVISOR * sum(filter(None, named)) <= every
 
     def _edge_pieces(self, lookups: Sequence[TermLookup] = ()) -> list[ShardRecords]:
-        return self._records.pieces(_DEPENDENCIES_TASK, RecordFilter(kinds=("edge",)), lookups)
+        return self._records.pieces(DEPENDENCIES_TASK, RecordFilter(kinds=("edge",)), lookups)
 
     def _read_imports(self, pieces: Iterable[ShardRecords]) -> Iterator[FileImport]:
         return chain.from_iterable(self._import_blocks(pieces))
@@ -186,7 +186,7 @@ def _edge_decoder() -> msgspec.json.Decoder[_DependsEdge | _SkippedMetric | _Ski
     return msgspec.json.Decoder(_DependsEdge | _SkippedMetric | _SkippedFailure)
 
 
-_DEPENDENCIES_TASK = "dependencies"
+DEPENDENCIES_TASK = "dependencies"
 
 
 def _group_by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[FileImport]]:

@@ -157,7 +157,7 @@ SHAPES = [
         "python alias",
         {"a.py": "class Base:\n    def hook(self): ...\nAlias = Base\nclass Sub(Alias): ...\n", "b.py": "import a\nQ = a.Sub\nclass Last(Q):\n    def hook(self): ...\n"},
         "Base",
-        ["a.py:4:7 class Sub inherits Alias 1 exact", "b.py:3:7 class Last inherits Q 2 exact"],
+        ["a.py:4:7 class Sub inherits Base 1 exact", "b.py:3:7 class Last inherits Sub 2 exact"],
     ),
     (
         "typescript alias",
@@ -232,6 +232,12 @@ SHAPES = [
         },
         "Shape",
         ["a/a.go:3:6 struct Sq implements Shape 1 inferred"],
+    ),
+    (
+        "aliases with type parameters",
+        {"a.ts": "class Base<T> {}\ntype Alias<T> = Base<T>;\nclass A extends Base<string> {}\n", "k.kt": "interface I<T>\ntypealias H<T> = I<T>\nclass K : H<String>\n"},
+        "I",
+        ["k.kt:3:7 class K implements I 1 exact"],
     ),
 ]  # fmt: skip
 

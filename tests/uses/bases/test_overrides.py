@@ -326,6 +326,18 @@ def test_calls_that_are_bound_to_another_method_are_left_out(tmp_path: Path, pat
         assert batch.callers(name).result == []
 
 
+KEPT = [
+    ("property named as a type", "b.cs", "class Base { public virtual void Hook() {} }\nclass Sub : Base { public override void Hook() {} }\nclass Other {}\nclass U { Base Other; void u() { Other.Hook(); } }\n", "Sub.Hook"),
+    ("word in an annotation", "B.java", "class Base { @A(\"private static\") void hook() {} void run() { hook(); } }\nclass Sub extends Base { void hook() {} }\n", "Sub.hook"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "source", "name"), [shape[1:] for shape in KEPT], ids=[shape[0] for shape in KEPT])
+def test_calls_that_only_look_bound_are_listed(tmp_path: Path, path: str, source: str, name: str) -> None:
+    with batch_of(tmp_path, {path: source}) as batch:
+        assert [caller.row["through"] for caller in batch.callers(name).result] in (["Base.Hook"], ["Base.hook"])
+
+
 OUTER = [
     ("go", "b.go", 'package p\nimport "x.org/flag"\ntype V string\nfunc (v V) Hook() int { return 1 }\nfunc run(f *flag.Flag) int { return f.Value.Hook() }\n', "V.Hook", 1),
     ("kotlin", "b.kt", "import x.Base\nclass V : Base { override fun hook() {} }\nfun run(b: Base) { b.hook() }\n", "V.hook", 1),

@@ -71,8 +71,6 @@ from codebatch_workers.syntax.source import SourceFile
 # A longer qualified name would repeat the names of its scopes, and could grow with the depth of nesting.
 _QUALIFIED_CHARS_MAX = 1024
 
-# In metrics, the name of an anonymous function is the name of the enclosing definition, followed by this text.
-
 _FUNCTION_TYPES = frozenset({"function", "method", "constructor", "property"})
 _CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
 _LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})

@@ -22,6 +22,7 @@ _OPEN_ARGUMENTS = (
     "block_argument", "hash_splat_argument", "pair", "parameter_pack_expansion", "splat_argument", "spread",
     "vararg", "variadic",
 )  # fmt: skip
+_STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
 _REPEATED_PARAMETERS = ("hash_splat", "keyword_parameter", "repeated", "rest", "splat", "spread", "variadic")
 _REPEATED = re.compile(rb"\.\.\.|\b(?:params|vararg)\b")
 _UNCOUNTED = re.compile(rb"void\Z|&(?![^:]*:)|(?:&\s*)?(?:'\w+\s+)?(?:mut\s+)?self\b|this\s*:|.*\bthis\Z", re.DOTALL)
@@ -94,10 +95,10 @@ def can_override(facts: SourceFacts, start: int, base_facts: SourceFacts, base_s
     function = None if name is None else base_facts.function_at(name)
     if facts.language != base_facts.language or name is None or function is None:
         return True
-    if rules.final_method is not None and not _is_of_interface(function):
+    if rules.not_overridable is not None and not _is_of_interface(function):
         declaration = function.parent if function.type.endswith("_declarator") else None
         text = base_facts.file.utf8[(declaration or function).start_byte : name.end_byte]
-        if rules.final_method.search(text):
+        if rules.not_overridable.search(_STRING.sub(b"", text)):
             return False
     if rules.arguments is None or not rules.arguments.are_checked:
         return True

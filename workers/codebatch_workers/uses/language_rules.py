@@ -89,7 +89,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
       show this.
     - `bind_import`: returns the name that an import binds, or None if the common rules apply.
     - `arguments`: how arguments show which function a call means, or None if they do not.
-    - `final_method`: the text up to the end of the name of a method, if no other method overrides it. This does not
+    - `not_overridable`: the text up to the end of the name of a method, if no other method overrides it. This does not
       apply to the methods of interfaces and traits.
     - `groups_parameters`: several parameters can share one type, as in `a, b int`.
     - `signatures`: nodes and decorators that declare a function whose code another definition has.
@@ -119,7 +119,7 @@ class LanguageRules(msgspec.Struct, frozen=True, kw_only=True):
     is_local_name: Callable[[Node], bool] | None = None
     bind_import: ImportBinder | None = None
     arguments: ArgumentRules | None = None
-    final_method: re.Pattern[bytes] | None = None
+    not_overridable: re.Pattern[bytes] | None = None
     groups_parameters: bool = False
     signatures: frozenset[str] = frozenset()
     labels: frozenset[str] = frozenset()

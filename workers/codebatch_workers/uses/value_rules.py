@@ -18,7 +18,7 @@ class ValueRules(msgspec.Struct, frozen=True, kw_only=True):
     - `unions`: types whose objects have the class of one of their type arguments.
     - `qualifiers`: types that, without a type argument, leave the class to the value.
     - `own_types`: returns the types as written that mean, in a function, the class of its object.
-    - `is_decorated`: returns whether a decorator can change the type of the result of a function.
+    - `has_opaque_decorator`: returns whether a decorator can change the type of the result of a function.
     - `collections`: types whose first type argument is the type of their elements.
     - `mappings`: types whose first and last type arguments are those of their keys and values.
     - `copies`: functions that return a collection with the elements of their argument.
@@ -32,7 +32,7 @@ class ValueRules(msgspec.Struct, frozen=True, kw_only=True):
     unions: frozenset[str] = frozenset()
     qualifiers: frozenset[str] = frozenset()
     own_types: Callable[[Node, bytes], frozenset[str]] | None = None
-    is_decorated: Callable[[Node, bytes], bool] | None = None
+    has_opaque_decorator: Callable[[Node, bytes], bool] | None = None
     collections: frozenset[str] = frozenset()
     mappings: frozenset[str] = frozenset()
     copies: frozenset[str] = frozenset()

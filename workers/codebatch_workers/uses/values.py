@@ -251,8 +251,10 @@ class Values:
             if facts.text(declared).lstrip(": ") in own_types:
                 return receiver or self._names.find_own_object(facts, symbol.qualified)
             return self.of_type(facts, declared, steps + 1)
-        is_decorated = rules.is_decorated is not None and rules.is_decorated(function, facts.file.utf8)
-        values = None if is_decorated else returned_values(function)
+        has_opaque_decorator = rules.has_opaque_decorator is not None and rules.has_opaque_decorator(
+            function, facts.file.utf8
+        )
+        values = None if has_opaque_decorator else returned_values(function)
         if not values:
             return None
         found = [self.object_of(facts, value, steps + 2) for value in values]

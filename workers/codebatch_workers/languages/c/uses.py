@@ -82,7 +82,7 @@ def _is_declared_static(utf8: bytes, name: bytes) -> bool:
 _RULES = LanguageRules(is_sequential=True, has_arrows=True)
 _CPP = replace(
     _RULES,
-    final_method=re.compile(rb"\bstatic\b"),
+    not_overridable=re.compile(rb"\bstatic\b"),
     is_resolved=False,
     arguments=ArgumentRules(separates_defaults=True, converts_truth=True),
     signatures=frozenset({"declaration", "field_declaration"}),

@@ -378,6 +378,6 @@ def _is_type_place(parent: Node, node: Node) -> bool:
 _RULES = LanguageRules(
     is_sequential=True,
     arguments=ArgumentRules(are_checked=True, inherits_defaults=True),
-    final_method=re.compile(rb"\A(?!.*\b(?:abstract|override|virtual)\b)", re.DOTALL),
+    not_overridable=re.compile(rb"\A(?!.*\b(?:abstract|override|virtual)\b)", re.DOTALL),
 )
 USES = {"csharp": LanguageUses(_RULES, CSharpUses)}

@@ -91,7 +91,7 @@ def _read_export(name: Node, utf8: bytes) -> ModuleExport | None:
 
 _RULES = LanguageRules(
     read_export=_read_export,
-    final_method=re.compile(rb"#|\bprivate\b"),
+    not_overridable=re.compile(rb"#|\bprivate\b"),
     has_bindings=True,
     values=SCRIPT_VALUES,
     constructor_member="constructor",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from codebatch.model.analysis.uses import ANONYMOUS_MARK
 from codebatch.model.record import SymbolType, Visibility
 from codebatch_workers.languages.jvm.names import read_java_names, read_kotlin_names, read_scala_names
 from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, node_text
@@ -112,7 +113,7 @@ def _read_bases(node: Node) -> Iterator[str]:
         for child in node.named_children:
             yield from _read_bases(child)
     elif node.type.endswith("_type") or node.type.endswith("type_identifier"):
-        yield f"new {re.split(rb'[<[]', node.text or b'')[0].decode('utf-8', 'replace').strip()}"
+        yield f"{ANONYMOUS_MARK}{re.split(rb'[<[]', node.text or b'')[0].decode('utf-8', 'replace').strip()}"
 
 
 def _read_scala_marks(node: Node) -> Iterator[str]:

@@ -10,14 +10,14 @@ from codebatch_workers.uses.language_resolver import LanguageUses
 from codebatch_workers.uses.language_rules import ArgumentRules, LanguageRules
 
 _JAVA = LanguageRules(
-    final_method=re.compile(rb"\b(?:private|static)\b"),
+    not_overridable=re.compile(rb"\b(?:private|static)\b"),
     is_sequential=True,
     has_overloads=True,
     labels=frozenset({"element_value_pair"}),
     arguments=ArgumentRules(are_checked=True),
 )
 _KOTLIN = LanguageRules(
-    final_method=re.compile(rb"\bprivate\b"),
+    not_overridable=re.compile(rb"\bprivate\b"),
     is_sequential=True,
     capitals_construct=True,
     read_type=kotlin_type,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from codebatch.model.analysis.uses import ANONYMOUS_MARK
 from codebatch_workers.languages.php.names import read_names
 from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, node_text
 from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, MarkRules, ParameterRules
@@ -93,7 +94,7 @@ def _read_anonymous_class(node: Node) -> Iterator[str]:
     owner = None if node.parent is None else node.parent.parent
     for clause in owner.named_children if owner is not None and owner.type == "anonymous_class" else ():
         for base in clause.named_children if clause.type in ("base_clause", "class_interface_clause") else ():
-            yield f"new {(base.text or b'').decode('utf-8', 'replace')}"
+            yield f"{ANONYMOUS_MARK}{(base.text or b'').decode('utf-8', 'replace')}"
 
 
 # Marks that only describe a definition.

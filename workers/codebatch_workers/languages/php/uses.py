@@ -357,7 +357,7 @@ USES = {
             has_arrows=True,
             namespace_separator=b"\\",
             bind_import=_bind_import,
-            final_method=re.compile(rb"\bprivate\b", re.IGNORECASE),
+            not_overridable=re.compile(rb"\bprivate\b", re.IGNORECASE),
         ),
         PhpUses,
     )

@@ -26,7 +26,7 @@ def _field_origin(name: Node) -> FieldOrigin:
 USES = {
     "python": LanguageUses(
         LanguageRules(
-            final_method=re.compile(rb"\b__\w*(?<!__)\Z"),
+            not_overridable=re.compile(rb"\b__\w*(?<!__)\Z"),
             own_object=frozenset({"self", "cls"}),
             base_object=frozenset({"super"}),
             modules=PythonModules(),

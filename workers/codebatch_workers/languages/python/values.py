@@ -44,7 +44,7 @@ def _own_types(function: Node, utf8: bytes) -> frozenset[str]:
     return _OWN_TYPES | {utf8[declared.start_byte : declared.end_byte].decode("utf-8", "replace")}
 
 
-def _is_decorated(function: Node, utf8: bytes) -> bool:
+def _has_opaque_decorator(function: Node, utf8: bytes) -> bool:
     around = function.parent
     if around is None or around.type != "decorated_definition":
         return False
@@ -59,7 +59,7 @@ PYTHON_VALUES = ValueRules(
     unions=frozenset({"Union"}),
     qualifiers=frozenset({"ClassVar", "Final"}),
     own_types=_own_types,
-    is_decorated=_is_decorated,
+    has_opaque_decorator=_has_opaque_decorator,
     collections=frozenset(_COLLECTIONS.split()),
     mappings=frozenset(["DefaultDict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "dict"]),
     copies=frozenset(["frozenset", "iter", "list", "reversed", "set", "sorted", "tuple"]),

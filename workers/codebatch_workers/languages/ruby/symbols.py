@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from codebatch.model.analysis.uses import MODULE_MARK
 from codebatch_workers.languages.ruby.names import read_names
 from codebatch_workers.symbols.imported_names import ImportedName, call_arguments, literal_text, node_text
 from codebatch_workers.symbols.language_symbols import LanguageSymbols, LoadTime, MarkRules
@@ -153,7 +154,7 @@ def _read_around(node: Node) -> Iterator[str]:
     """
     body = node.parent if node.type == "method" else None
     if body is not None and body.parent is not None and body.parent.type == "module":
-        yield "module"
+        yield MODULE_MARK
     call = node.parent if node.type == "argument_list" else None
     if call is not None and (call.text or b"").isascii():
         method = call.child_by_field_name("method")

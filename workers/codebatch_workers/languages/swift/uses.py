@@ -118,7 +118,7 @@ def _swift_type(name: Node, utf8: bytes) -> str:
 
 
 _RULES = LanguageRules(
-    final_method=re.compile(rb"\b(?:private|static)\b"),
+    not_overridable=re.compile(rb"\b(?:private|static)\b"),
     is_sequential=True,
     capitals_construct=True,
     read_type=_swift_type,
