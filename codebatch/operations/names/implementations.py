@@ -44,7 +44,9 @@ from codebatch.query.filters.paths import PathFilter, PathPatterns
 _TYPES_FOLLOWED_MAX = 5_000
 """Maximum number of types whose inheriting types are searched for one question."""
 # An import or alias that gives another name: `Name as Other`, `{Name: Other}`, `Name => Other`, `Other = Name;`.
-_RENAMED = rb"\bNAME\s*(?:\bas\b|:|=>)|=\s*(?:[\w.:\\]*\W)?NAME\b"
+_RENAMED = re.compile(
+    rb"([\w\x80-\xff]+)\s*(?:\bas\b|:|=>)|=\s*&?(?:[\w\x80-\xff.:\\]*[.:\\])?([\w\x80-\xff]+)(?![\w\x80-\xff]|\s*[(.])"
+)
 # Code that gives another name to a type: `Other = a.Name<T>;`.
 _ALIAS = r"=>?\s*&?(?:[\w.:\\]*\W)?NAME\s*(?:<[^;]*>|\[[^;]*\])?\s*(?:$|[;,)&|\]}])"
 _FIELD_TYPES = frozenset({"constant", "field", "variable"})
@@ -155,6 +157,7 @@ class _InheritingTypes:
         self._same_name = 0
         self._start_uses: Mapping[SymbolKey, Sequence[SymbolUse]] = {}
         self._other_uses: list[SymbolUse] = []
+        self._renamed: dict[bytes, frozenset[bytes]] = {}
 
     def evidence(self, name: str) -> Iterator[Evidence]:
         """Yield the evidence that a name has implementations that its source does not show."""
@@ -251,10 +254,10 @@ class _InheritingTypes:
         """Return whether a file has a type with a base of a name, or gives another name to it."""
         if any(last_name(edge["target"]) == name for edge in self._hierarchy.declared_bases(os.fsdecode(entry.path))):
             return True
-        content = self._search.content(entry)
-        return (
-            content is not None and re.search(_RENAMED.replace(b"NAME", re.escape(name.encode())), content) is not None
-        )
+        if entry.path not in self._renamed:
+            found = _RENAMED.findall(self._search.content(entry) or b"")
+            self._renamed[entry.path] = frozenset(one or other for one, other in found)
+        return name.encode() in self._renamed[entry.path]
 
     def _direct(self, uses: Iterable[SymbolUse], base: _Inheritance) -> list[_InheritingType]:
         """Return the types that name one of some uses of a type as their base.

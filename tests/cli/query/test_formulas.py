@@ -17,6 +17,7 @@ WORDS = {
     "callers": "f",
     "references": "f",
     "hotspots": "--min 1",
+    "implementations": "g",
     "diff": "latest~1 latest --kind file --kind diagnostic",
     "improvements": "latest~1 latest --kind diagnostic",
     "find": "-l python --pattern f($X)",
