@@ -17,7 +17,7 @@ WORDS = {
     "callers": "f",
     "references": "f",
     "hotspots": "--min 1",
-    "implementations": "g",
+    "implementations": "Base",
     "diff": "latest~1 latest --kind file --kind diagnostic",
     "improvements": "latest~1 latest --kind diagnostic",
     "find": "-l python --pattern f($X)",
@@ -48,6 +48,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """A tree with names that are formulas, in two batches. Tests only read it."""
     codebatch = CommandLine(tmp_path_factory.mktemp("formulas"))
     body = "".join(f"    value_{number} = compute_it(number={number}, other='the same')\n" for number in range(14))
+    body += "\n\nclass Base: ...\n\n\nclass Sub(Base): ...\n"
     for name in ("=1+1.py", "@sum.py", "-2.py", "+3.py"):
         write(
             codebatch.directory / "tree" / name,
