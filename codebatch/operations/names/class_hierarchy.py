@@ -88,6 +88,7 @@ class ClassHierarchy:
         self._by_path: dict[str, _TypesOfFile] = {}
         self._structural: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
         self._type_names: dict[str, bool] = {}
+        self._base_names: dict[SymbolKey, frozenset[object]] = {}
         self._subclasses_by_name: dict[str, frozenset[SymbolKey]] = {}
         self._parts: dict[SymbolKey, Mapping[SymbolKey, Certainty]] = {}
 
@@ -327,10 +328,21 @@ class ClassHierarchy:
 
     def _is_implemented_by_subclass(self, declared: JsonRecord, subclasses: Set[SymbolKey]) -> bool:
         """Return whether one of the classes that inherit a method also has the type that declares another one."""
-        named = self._named_subclasses(str(last_name(declared["scope"]))) if subclasses else subclasses
-        return not subclasses.isdisjoint(named) or any(
-            self._structural_certainty(declared, subclass) for subclass in subclasses
+        owner = last_name(declared["scope"])
+        if any(last_name(name) == owner for _, name in subclasses):
+            return False  # It overrides the inherited method.
+        return any(
+            owner in self._declared_names(subclass) or self._structural_certainty(declared, subclass)
+            for subclass in subclasses
         )
+
+    def _declared_names(self, class_: SymbolKey) -> frozenset[object]:
+        """Return the last names of the bases that a class declares."""
+        if class_ not in self._base_names:
+            edges = self.declared_bases(class_[0])
+            names = frozenset(last_name(edge["target"]) for edge in edges if edge["source"] == class_[1])
+            self._base_names[class_] = names
+        return self._base_names[class_]
 
     def _structural_certainty(self, declared: JsonRecord, type_: SymbolKey) -> Certainty | None:
         """Return how certain it is that a type has all methods of the interface that declares a method."""

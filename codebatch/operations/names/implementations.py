@@ -86,14 +86,13 @@ def find_implementations(
     path: PathPatterns = "",
     *,
     definition: str = "",
-    like: UseSearch | None = None,
 ) -> Answer[list[Implementation]]:
     """Return the implementations of the types and methods with a name in files that match `path`, by path and location.
 
     The name may be qualified. `definition` selects one symbol by its place, as `path:line` or `path`. A type that the
-    batch does not define can have implementations, too. `like` is as in UseSearch. Raises InvalidInput or StoreCorrupt.
+    batch does not define can have implementations, too. Raises InvalidInput or StoreCorrupt.
     """
-    search = UseSearch(question, like=like)
+    search = UseSearch(question)
     known, _ = find_definitions_only(question, name)
     definitions = definitions_at(question.records, name, known, definition)
     last = last_name_component(name)
@@ -125,6 +124,13 @@ def find_implementations(
     return name_answer(question, rows, completeness, name_search, is_empty=not rows)
 
 
+def find_direct_subtypes(definitions: Sequence[JsonRecord], like: UseSearch) -> list[Implementation]:
+    """Return the types that name one of some types as their base, by path and location. `like` is as in UseSearch."""
+    types = _InheritingTypes(UseSearch(like.question, like=like), steps_max=1)
+    starts = [symbol_key(record) for record in definitions if record["symbol_type"] in CLASS_TYPES]
+    return sorted({*types.implementations(types.find_subtypes(starts))}, key=msgspec.structs.astuple)
+
+
 class _Inheritance(msgspec.Struct, frozen=True):
     """The type that another type names as its base, and the place, number of steps and certainty of this.
 
@@ -149,7 +155,9 @@ class _InheritingTypes:
     - `has_uses`: a name has uses.
     """
 
-    def __init__(self, search: UseSearch) -> None:
+    def __init__(self, search: UseSearch, *, steps_max: int | None = None) -> None:
+        """With `steps_max`, only types at most this number of steps away are found."""
+        self._steps_max = steps_max
         self.is_cut = self.has_uses = False
         self._search = search
         self._hierarchy: ClassHierarchy = search.hierarchy
@@ -231,7 +239,8 @@ class _InheritingTypes:
             direct = dict.fromkeys(self._direct_of(type_, inheritance))
             new = [each for each in direct if each[0] not in known and each[0] not in own]
             found += [each for each in new if not each[1].is_alias]
-            named = {inheriting: how for inheriting, how in reversed(new) if not _is_anonymous(inheriting)}
+            following = [each for each in new if each[1].is_alias or each[1].distance != self._steps_max]
+            named = {inheriting: how for inheriting, how in reversed(following) if not _is_anonymous(inheriting)}
             known |= named.keys()
             pending += reversed(named.items())
         return found

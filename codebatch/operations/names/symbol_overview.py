@@ -11,7 +11,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import path_row
 from codebatch.operations.names.callers import find_callers
-from codebatch.operations.names.implementations import find_implementations
+from codebatch.operations.names.implementations import find_direct_subtypes
 from codebatch.operations.names.in_source_tests import find_test_scopes
 from codebatch.operations.names.symbol_impact import FILE_OR_NAME
 from codebatch.operations.names.symbol_uses import UseSearch
@@ -33,8 +33,8 @@ class SymbolOverview(msgspec.Struct, frozen=True, kw_only=True):
 
     - `definitions`: the records of the symbols, by path and location.
     - `callers`: the functions that call the name. The rows are as in the answer of `codebatch callers`.
-    - `implementations`: the types that inherit the types, and the methods that override the methods. The rows are as in
-      the answer of `codebatch implementations`.
+    - `implementations`: the types that name one of the types as their base. The rows are as in the answer of
+      `codebatch implementations`, which also has indirect ones, and members that override others.
     - `calls`: the calls within the definitions. A row has a path, `scope`, `line` and `target` of the first call of a
       target, and its number of `calls`.
     - `tests`: the test files that reach a definition, and source files with tests that call it. A row has a path and
@@ -67,7 +67,6 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     if not definitions:
         hint = f"see: codebatch references {shlex.quote(last_name_component(name))}"
         raise InvalidInput(f"the batch has uses, but no definition of {name!r}", hint=hint)
-    implementations = find_implementations(question, name, like=search)
     caller_rows = [caller.row for caller in callers.result]
     followed = definitions[:DEFINITIONS_FOLLOWED_MAX]
     files = list(dict.fromkeys(map(path_bytes, followed)))
@@ -75,7 +74,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
     overview = SymbolOverview(
         definitions=definitions,
         callers=caller_rows,
-        implementations=[found.row for found in implementations.result],
+        implementations=[found.row for found in find_direct_subtypes(definitions, search)],
         calls=[
             call
             for definition in followed
@@ -84,7 +83,7 @@ def read_symbol_overview(question: BatchQuery, name: str) -> Answer[SymbolOvervi
         tests=_reaching_tests(question, files, caller_rows),
         followed=len(followed),
     )
-    parts = [defined, callers.completeness, implementations.completeness, _imports_completeness(question)]
+    parts = [defined, callers.completeness, _imports_completeness(question)]
     completeness = next((part for part in parts if not part.is_complete), defined)
     return Answer(
         question=question,

@@ -313,6 +313,7 @@ BOUND = [
     ("parent", "b.php", "<?php class Base { function hook() {} }\nclass Sub extends Base { function hook() { parent::hook(); } }\n", "Sub.hook"),
     ("other family", "b.py", "class Base:\n    def hook(self): ...\n    def run(self): self.hook()\nclass Other:\n    def hook(self): ...\n", "Other.hook"),
     ("constructor", "b.py", "class Base:\n    def __init__(self): ...\nclass Sub(Base):\n    def __init__(self): super().__init__()\n", "Sub.__init__"),
+    ("override of a subclass", "B.java", "class Base { void hook() {} }\nclass Mid extends Base { void hook() {} }\nclass A extends Mid {}\nclass U { void u(Mid m) { m.hook(); } }\n", "Base.hook"),
     ("static method of a sibling", "B.java", "class Base { static void hook() {} }\nclass Sub extends Base { static void hook() {} }\nclass Other extends Base {}\nclass U { void u() { Other.hook(); } }\n", "Sub.hook"),
     ("ts interface with more methods", "b.ts", "interface Base { hook(): number; more(): void }\nclass Sub { hook() { return 1; } }\nfunction run(b: Base) { return b.hook(); }\n", "Sub.hook"),
     ("python class that is no protocol", "b.py", "class Base:\n    def hook(self): ...\nclass Sub:\n    def hook(self): return 1\ndef run(b: Base): return b.hook()\n", "Sub.hook"),
