@@ -104,7 +104,7 @@ def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], fil
 
 def test_importers_are_the_same_with_and_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers are equal for a few targets, which are looked up singly, and for many. For few, less is read."""
-    monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
+    monkeypatch.setattr("codebatch.query.answers.dependencies.DEPENDENCIES_TASK", "symbols")
     generator = random.Random(0)
     records_by_item: list[list[Record]] = [
         [_depends(item, generator.randrange(max(item, 1)) // 2 * 2) for _ in range(generator.randrange(3))]
@@ -122,14 +122,14 @@ def test_importers_are_the_same_with_and_without_an_index(tmp_path: Path, monkey
         monkeypatch.setattr("codebatch.query.answers.dependencies.TARGET_LOOKUPS_MAX", 1)
         assert dependents == find_dependents(BatchImports(BatchRecords(store, batch, pytest.fail)).importers_of, file)
         monkeypatch.undo()
-        monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
+        monkeypatch.setattr("codebatch.query.answers.dependencies.DEPENDENCIES_TASK", "symbols")
 
 
 @pytest.mark.parametrize("resolution", ["exact", "external"])
 def test_imports_between_files_match_the_full_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolution: Resolution
 ) -> None:
-    monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
+    monkeypatch.setattr("codebatch.query.answers.dependencies.DEPENDENCIES_TASK", "symbols")
     generator = random.Random(0)
 
     def depends(source: int) -> Edge:
@@ -155,7 +155,7 @@ def _depends(source: int, target: int) -> Edge:
 def test_exact_imports_leave_out_all_other_resolutions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_exact: bool, sources: list[str]
 ) -> None:
-    monkeypatch.setattr("codebatch.query.answers.dependencies._DEPENDENCIES_TASK", "symbols")
+    monkeypatch.setattr("codebatch.query.answers.dependencies.DEPENDENCIES_TASK", "symbols")
     resolutions: dict[str, Resolution] = {"e": "exact", "f": "file", "n": "name", "x": "external"}
     edges: list[Record] = [
         Edge(path=path, edge_type="depends", source="", target="a", line=1, resolution=resolution)
