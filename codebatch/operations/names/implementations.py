@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -118,7 +119,8 @@ def find_implementations(
         word=searched_word(last),
         is_known=bool(definitions) or types.has_uses,
         evidence=() if rows else tuple(types.evidence(name)),
-        covered=search.covered(("definition", "import", "call", "reference")),
+        # In code with errors, a use that is not a base may be meant as one.
+        covered=Counter(search.covered(("definition", "import"))) + types.bases_by_path,
         is_wanted=matches,
     )
     return name_answer(question, rows, completeness, name_search, is_empty=not rows)
@@ -153,12 +155,14 @@ class _InheritingTypes:
 
     - `is_cut`: there were more types than are followed.
     - `has_uses`: a name has uses.
+    - `bases_by_path`: the number of uses of the requested name as a base, by path.
     """
 
     def __init__(self, search: UseSearch, *, steps_max: int | None = None) -> None:
         """With `steps_max`, only types at most this number of steps away are found."""
         self._steps_max = steps_max
         self.is_cut = self.has_uses = False
+        self.bases_by_path = Counter[bytes]()
         self._search = search
         self._hierarchy: ClassHierarchy = search.hierarchy
         self._computed_bases = self._other_chains = 0
@@ -284,8 +288,9 @@ class _InheritingTypes:
                 re.findall(r"\w+", str(edge["source"]))[-1:] == [last_name(use.use.target)] for edge in edges
             )
             self._computed_bases += bool(edges) and not named and not is_source
-            if not edges and not base.distance:
-                self._other_uses.append(use)
+            if not base.distance:
+                self.bases_by_path[use.path] += bool(named)
+                self._other_uses += [use] if not edges else []
             certainty = least_certain(base.certainty, use.certainty)
             how = _Inheritance(base.base, use.use.line, use.use.column, base.distance + 1, certainty)
             found.update({((path, str(edge["source"])), use.use.line): how for edge in named})

@@ -340,3 +340,12 @@ def test_none_is_firm_only_without_evidence(tmp_path: Path, files: dict[str, str
         assert answer.result == []
         assert answer.coverage is not None
         assert [each.kind for each in answer.coverage.evidence] == evidence
+
+
+def test_file_with_syntax_errors_can_have_a_base(tmp_path: Path) -> None:
+    files = {"a.py": "class Base: ...\n", "b.py": "from a import Base\nclass Sub(Base:\n  x = (\n"}
+    with batch_of(tmp_path, files) as batch:
+        answer = batch.implementations("Base")
+        assert answer.result == []
+        assert [file.path for file in answer.not_searched] == ["b.py"]
+        assert not answer.is_complete
