@@ -125,7 +125,7 @@ def pattern_of(key: Node) -> Node | None:
 
 
 def pattern_declaration(pattern: Node, utf8: bytes, read_loop: LoopReader | None) -> Declaration:
-    """Return what the code around a pattern states about the object that it takes apart."""
+    """Return what the code around a pattern states about the object that it destructures."""
     owner = pattern.parent
     if owner is None:
         return _UNKNOWN

@@ -14,7 +14,7 @@ class ValueRules(msgspec.Struct, frozen=True, kw_only=True):
     """The names of types, functions and methods that show the class of a value. Names of types have no prefix.
 
     - `wrappers`: types whose objects have the class, or the elements, of their first type argument.
-    - `class_wrappers`: other types that stand for the class of their first type argument.
+    - `class_wrappers`: other types with the class, but not the elements, of their first type argument.
     - `unions`: types whose objects have the class of one of their type arguments.
     - `qualifiers`: types that, without a type argument, leave the class to the value.
     - `own_types`: returns the types as written that mean, in a function, the class of its object.
