@@ -42,6 +42,8 @@ SHAPES = [
     ("typescript global interface of a script", "a.d.ts", "declare interface ImportMeta { env: string }\n", "ImportMeta", "global code"),
     ("typescript interface of a module", "a.ts", "export {};\ninterface Local { env: string }\n", "Local", ""),
     ("sphinx", "conf.py", "def setup(app): pass\n", "setup", "code"),
+    ("java native", "a.c", "void Java_p_A_run(void) {}\n", "Java_p_A_run", "code"),
+    ("setup in another language", "a.go", "package p\nfunc setup() {}\n", "setup", ""),
 ]  # fmt: skip
 
 

@@ -56,6 +56,7 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     - `is_native`: code can be called from, and can call, every other language.
     - `unparsed_users`: languages without a grammar whose files can import or use files of this language.
     - `unlinked_title`: the displayed name, if files define names but their uses of other files are not resolved.
+    - `called_functions`: a pattern for names of functions outside of types that a runtime or framework calls.
     - `called_methods`: a pattern for names of methods that the language or its runtime calls without the name.
     - `base_mark`: the beginning of the mark of a method that names the base whose code calls it: `impl Base`.
     - `calls_by_type`: `Type.f(x)` calls the method of `x`, which can be the one of a subtype.
@@ -83,6 +84,7 @@ class LanguageFacts(msgspec.Struct, frozen=True, kw_only=True):
     is_native: bool = False
     unparsed_users: frozenset[str] = frozenset()
     unlinked_title: str = ""
+    called_functions: str = "main|Main|init"
     called_methods: str = ""
     base_mark: str = ""
     calls_by_type: bool = False

@@ -15,11 +15,6 @@ from codebatch.query.answers.test_names import is_test_file
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import last_name, path_bytes
 
-_CALLED_FUNCTIONS = (
-    r"main|Main|init|setup|upgrade|downgrade|__getattr__|__dir__|pytest_\w+"
-    r"|\w*WinMain|DllMain|Java_\w+|JNI_\w+|PyInit_\w+|LLVMFuzzer\w+"
-)
-"""Functions outside of classes that a runtime calls by their names."""
 _FUNCTION_TYPES = frozenset({"constructor", "function", "macro", "method"})
 _TEST_NAME = re.compile(r"(?:test|Test|Benchmark|Fuzz|Example|pytest_|setUp|tearDown|setup_|teardown_)\w*")
 _CALLERS_SHOWN = 3
@@ -51,7 +46,7 @@ def _callers(hierarchy: ClassHierarchy, uses: ProjectUses, definition: JsonRecor
     path, name = path_bytes(definition), str(definition["name"])
     facts = language_facts(uses, os.fsdecode(path))
     if definition["symbol_type"] in _FUNCTION_TYPES:
-        if re.fullmatch(facts.called_methods if definition.get("scope") else _CALLED_FUNCTIONS, name):
+        if re.fullmatch(facts.called_methods if definition.get("scope") else facts.called_functions, name):
             yield "code"
         elif definition["symbol_type"] == "constructor" and name == last_name(definition.get("scope", "")):
             yield "code"  # `new A()` is resolved to the class.

@@ -16,6 +16,7 @@ FACTS = {
         maps_module_roots=True,
         unparsed_users=frozenset({"cython"}),
         structural_base="Protocol",
+        called_functions=r"main|init|setup|upgrade|downgrade|__getattr__|__dir__|pytest_\w+",
         called_methods=r"__\w+__",
         indirect_bases=r"^(?!.*\b(?:isinstance|issubclass|except)\b).*[(,]\s*(?:\w+\.)*NAME\s*[,)]",
         references=ReferenceFacts(
